@@ -67,9 +67,13 @@ class CustomMetric : public Metric {
   MetricPtr copy() const override { return functions_.run<MetricPtr>("copy"); }
 
   Variable variable(const MetricVariableOptions& options) {
+    check(!Graph::tracing(), ErrorKind::state, "addVariable", "a variable \"", options.name,
+          "\" within a step - expected variables that are made once - call it in the constructor.");
     const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
-    initial_.push_back((*initializers::get(options.initializer))(options.shape, dtype));
-    return add_variable_of(options.name, initial_.back());
+    const Tensor initial = (*initializers::get(options.initializer))(options.shape, dtype);
+    const Variable variable = add_variable_of(options.name, initial);
+    initial_.push_back(initial);
+    return variable;
   }
   void reset_variables() {
     for (std::size_t i = 0; i < initial_.size(); ++i) Variable(variables()[i]).assign(initial_[i]);
@@ -91,6 +95,8 @@ class CustomOptimizer : public Optimizer, public UserObject {
     for (const Variable& variable : variables)
       if (std::ranges::find(built_, variable) == built_.end()) added.push_back(variable);
     if (added.empty()) return;
+    building_ = true;
+    const std::shared_ptr<void> end(nullptr, [this](void*) { building_ = false; });
     functions_.run<void>("build", added);
     built_.insert(built_.end(), added.begin(), added.end());
   }
@@ -105,6 +111,8 @@ class CustomOptimizer : public Optimizer, public UserObject {
 
   /// Creates the slot of that name. It replaces one that a build that failed made.
   Variable add_slot(const Variable& reference, const std::string& name, const Choice<Initializer>& initializer) {
+    check(building_, ErrorKind::state, "addVariableFromReference", "a slot \"", name, "\" of \"", reference.name(),
+          "\" outside of build() - expected slots that are made once - call it in build().");
     Slot slot{name, reference,
               Variable(this->name() + '/' + reference.name() + '_' + name,
                        (*initializers::get(initializer))(reference.shape(), reference.dtype()), false)};
@@ -145,6 +153,7 @@ class CustomOptimizer : public Optimizer, public UserObject {
 
   UserFunctions functions_;
   std::vector<Variable> built_;
+  bool building_ = false;
   std::vector<Slot> slots_;
 };
 

@@ -2,6 +2,8 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <set>
+
 #include "etude/layers/detail/image_ops.hpp"
 #include "etude/ops/shape.hpp"
 #include "golden.hpp"
@@ -97,6 +99,15 @@ TEST_CASE("RandAugment draws its changes among eleven layers", "[preprocessing]"
   CHECK(augment->layers().size() == 11);
   CHECK_THAT(error_of([] { layers::rand_augment({.num_ops = 0}); }), ContainsSubstring("num_ops = 0"));
   CHECK_THAT(error_of([] { layers::rand_augment({.factor = 2.0}); }), ContainsSubstring("factor = [2]"));
+}
+
+TEST_CASE("RandAugment: the strength of a change does not depend on its choice, with a seed", "[preprocessing]") {
+  const LayerPtr augment = layers::rand_augment({.num_ops = 1, .factor = 1.0, .seed = 7});
+  const Tensor gray = testing::tensor_of({64, 1, 1, 3}, DType::float32, std::vector<double>(192, 128));
+  std::set<int> tens;  // of the brightnesses that come out
+  for (int i = 0; i < 30; ++i)
+    for (const double value : numbers((*augment)(gray, true))) tens.insert(static_cast<int>(value / 10));
+  CHECK(tens.size() > 18);
 }
 
 TEST_CASE("Pipeline is its layers in sequence, in a call, in training and in its config", "[preprocessing]") {

@@ -111,6 +111,20 @@ TEST_CASE("groups: nodes with a product between them are not one group", "[execu
   CHECK(grouping.group_of[before.id()] != grouping.group_of[after.id()]);
 }
 
+TEST_CASE("groups: a long chain is divided, so that no program has more than 256 nodes", "[execution][passes]") {
+  Traced traced;
+  Value x = traced.input({8});
+  for (int i = 0; i < 1000; ++i) x = ops::tanh(x);
+  const Grouping grouping = traced.groups({{x.id()}, {}});
+  std::size_t nodes = 0, longest = 0;
+  for (const Group& group : grouping.groups) {
+    nodes += group.members.size();
+    longest = std::max(longest, group.members.size());
+  }
+  CHECK(nodes == 1000);
+  CHECK(longest == 256);
+}
+
 TEST_CASE("groups: a sum along short rows is part of a program", "[execution][passes]") {
   Traced traced;
   const Value x = traced.input({4, 10}), y = ops::exp(x), row_sum = ops::sum(y, {1});

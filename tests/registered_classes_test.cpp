@@ -79,6 +79,16 @@ struct HiddenOptions {
   }
 };
 
+/// Reads its weights as it is built.
+struct Eager : custom::Gain {
+  static constexpr ClassText about{"Eager", "Reads its weights as it is built."};
+  explicit Eager(const custom::GainOptions& options) : Gain(options) { describe({class_entry<Eager>, options}); }
+  void build(const Shape& shape) override {
+    Gain::build(shape);
+    static_cast<void>(variables().front().value());
+  }
+};
+
 }  // namespace
 
 TEST_CASE("options of a struct in an unnamed namespace have their names", "[registered_classes]") {
@@ -217,6 +227,17 @@ TEST_CASE("a class that is not registered is neither written nor read, and the E
   CHECK(refused("their_package>Left").ends_with("call register_class<Gone>(\"their_package\", \"Left\") first."));
   // As Keras writes a class that is not registered.
   CHECK(refused("Gone").starts_with("[layer] class \"Gone\" - expected one of: "));
+}
+
+TEST_CASE("a registered class that reads its weights as it is built is an Error when its model is loaded",
+          "[registered_classes]") {
+  const FilesInMemory files;
+  register_class<Eager>("eager");
+  Sequential model(std::vector<LayerPtr>{std::make_shared<Eager>(custom::GainOptions{})});
+  model.build({-1, 6});
+  model.save("eager");
+  const std::string error = error_of([] { load_model("eager"); });
+  CHECK(error.find("read while its model is loaded") != std::string::npos);
 }
 
 TEST_CASE("a registered name is never read as one of Étude's classes", "[registered_classes]") {

@@ -180,6 +180,19 @@ TEST_CASE("a masked step repeats the output of a custom cell, which is zero befo
   CHECK(row(2) != row(3));
 }
 
+TEST_CASE("a cell whose output has another shape than it says is an Error, with and without a mask",
+          "[layers][recurrent]") {
+  struct Narrow : Leaky {
+    Step step(Value x, const std::vector<Value>& states, bool training) override {
+      const Step made = Leaky::step(x, states, training);
+      return {ops::sum(made.output, {-1}, true), made.states};
+    }
+  };
+  const LayerPtr layer = layers::rnn({.cell = std::make_shared<Narrow>()});
+  CHECK_THAT(error_of([&] { (*layer)(Tensor({2, 4, 3}, DType::float32)); }),
+             ContainsSubstring("an output of shape [2, 1] - expected [2, 3]"));
+}
+
 TEST_CASE("dropout in stacked cells applies in training only, with one mask for all steps", "[layers][recurrent]") {
   const auto rnn =
       layers::rnn({.cell = layers::stacked_rnn_cells(std::vector<LayerPtr>{

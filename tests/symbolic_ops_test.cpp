@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "support.hpp"
@@ -47,6 +48,28 @@ TEST_CASE("symbolic ops: operators compute the same bits as the layers that merg
     REQUIRE(got.size() == want.size());
     for (std::size_t i = 0; i < got.size(); ++i) CHECK(same_bits(got[i], want[i]));
   }
+}
+
+TEST_CASE("symbolic ops: integers are float32 where the number or the result is no integer, as in Keras",
+          "[functional][symbolic]") {
+  const SymbolicTensor x = layers::input({.shape = {3}, .dtype = "int32"}),
+                       bytes = layers::input({.shape = {3}, .dtype = "uint8"});
+  Functional model({x, bytes}, {x * 0.5, x + 0.5, x + 2, x / 2, bytes / 255.0, bytes + 300});
+  const std::vector<Tensor> y = outputs_of(
+      model, {Tensor::from<std::int32_t>({1, 3}, {0, 3, 5}), Tensor::from<std::uint8_t>({1, 3}, {0, 51, 255})});
+  using Numbers = std::vector<double>;
+  CHECK(numbers(y[0]) == Numbers{0, 1.5, 2.5});
+  CHECK(numbers(y[1]) == Numbers{0.5, 3.5, 5.5});
+  CHECK(y[2].dtype() == DType::int32);
+  CHECK(numbers(y[3]) == Numbers{0, 1.5, 2.5});
+  CHECK(numbers(y[4]) == numbers(Tensor::from<float>({1, 3}, {0, 51 / 255.0F, 1})));
+  CHECK(numbers(y[5]) == Numbers{300, 351, 555});
+}
+
+TEST_CASE("symbolic ops: an infinite number is an Error when the model is saved", "[functional][symbolic]") {
+  const SymbolicTensor x = input("x");
+  const Functional bounded({x}, {x + std::numeric_limits<double>::infinity()});
+  CHECK_THAT(error_of([&] { to_json<Layer>(bounded); }), ContainsSubstring("the number inf - expected a finite one"));
 }
 
 TEST_CASE("symbolic ops: a number may stand on both sides, and a Tensor is a constant that is broadcast",

@@ -186,6 +186,11 @@ TEST_CASE("layers of strings: wrong calls and options are errors that say what t
   const SymbolicTensor x = layers::input({.shape = {4}});
   CHECK_THAT(error_of([&] { words->apply(x); }), ContainsSubstring("call it on them before the model"));
   CHECK_THAT(error_of([&] { words->call_all({waves({2, 3})}); }), ContainsSubstring("expected strings, which are on"));
+  CHECK_THAT(error_of([&] { words->update_state({"b"}); }), ContainsSubstring("adapted although vocabulary is set"));
+  CHECK_THAT(error_of([] { layers::text_vectorization({.ngrams = {1, std::int64_t{1} << 32}}); }),
+             ContainsSubstring("ngrams of 4294967296 tokens"));
+  CHECK_THAT(error_of([] { layers::text_vectorization({.output_sequence_length = std::int64_t{1} << 62}); }),
+             ContainsSubstring("output_sequence_length = 4611686018427387904"));
   CHECK_THAT(error_of([] { (*layers::text_vectorization())({"a"}); }), ContainsSubstring("called before adapt()"));
   CHECK_THAT(error_of([&] { words->adapt({"a"}); }), ContainsSubstring("adapted although vocabulary is set"));
   CHECK_THAT(error_of([] { layers::text_vectorization()->adapt({"", "!"}); }),
@@ -195,8 +200,7 @@ TEST_CASE("layers of strings: wrong calls and options are errors that say what t
   CHECK_THAT(error_of([] { layers::text_vectorization({.standardize = "upper"}); }),
              ContainsSubstring("standardize = \"upper\""));
   CHECK_THAT(error_of([] { layers::text_vectorization({.split = "line"}); }), ContainsSubstring("split = \"line\""));
-  CHECK_THAT(error_of([] { layers::text_vectorization({.ngrams = {0, 2}}); }),
-             ContainsSubstring("ngrams of less than one token"));
+  CHECK_THAT(error_of([] { layers::text_vectorization({.ngrams = {0, 2}}); }), ContainsSubstring("ngrams of 0 tokens"));
   CHECK_THAT(error_of([] { layers::text_vectorization({.output_mode = "count", .output_sequence_length = 3}); }),
              ContainsSubstring("output_sequence_length with output_mode"));
   CHECK_THAT(error_of([] { layers::text_vectorization({.output_mode = "tf_idf", .vocabulary = {"a"}}); }),

@@ -38,6 +38,15 @@ test('normalizations, and fit, on empty arrays: an empty result or an error, and
 
 // ---- Sizes ----
 
+test('windows that are larger than any image are errors', async () => {
+  const x = new et.Tensor(new Float32Array(32), [1, 4, 4, 2]);
+  for (const make of [et.layers.conv2d, et.layers.depthwiseConv2d])
+    for (const dilationRate of [32766, 65535, 2 ** 31 - 1]) {
+      const model = et.sequential([make({ ...(make === et.layers.conv2d && { filters: 2 }), kernelSize: 3, padding: 'same', dilationRate })]);
+      await assert.rejects(() => model.predict(x, quiet), (error) => error instanceof et.EtudeError);
+    }
+});
+
 test('a size beyond memory is an error, in code and in a config', async () => {
   const lstm = (units) => `{"class_name": "Sequential", "config": {"build_input_shape": [null, 5, 3], "layers": [{"class_name": "LSTM", "config": {"units": ${units}}}]}}`;
   assert.equal(et.modelFromJson(lstm(2)).countParams(), 4 * 2 * (3 + 2 + 1));

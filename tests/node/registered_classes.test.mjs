@@ -198,7 +198,10 @@ test('customObjects are classes for one load, by their names or registered names
   }
   const model = built(new Gain({ factor: 7 }));
   model.save(join(folder, 'given'));
-  assert.equal(et.loadModel(join(folder, 'given'), { compile: false, customObjects: { Gain: Same } }).layers[0].constructor, Same);
+  assert.equal(et.loadModel(join(folder, 'given'), { compile: false, customObjects: { 'my_package>Gain': Same } }).layers[0].constructor, Same);
+  // A bare name does not replace a registered class.
+  assert.equal(et.loadModel(join(folder, 'given'), { compile: false, customObjects: { Gain: Same } }).layers[0].constructor, Gain);
+  await assertError(() => et.modelFromJson(text.replace('"factor"', '"__proto__":{},"factor"')), 'value', '[fromJson] a member "__proto__"');
 });
 
 test('names of members that all objects have are no classes', async () => {

@@ -86,11 +86,12 @@ function refuse(where: string, text: string): never {
 }
 
 /** Refuses what JSON does not keep. */
-function checkPlain(value: unknown, place: string): void {
+function checkPlain(value: unknown, place: string, depth = 0): void {
+  if (depth > 64) refuse('getConfig', `${place} is nested deeper than 64 levels - expected a config that does not contain itself - leave it out.`);
   if (value === undefined || value === null || typeof value === 'boolean' || typeof value === 'string' || Number.isFinite(value)) return;
   const isPlain = Array.isArray(value) || (typeof value === 'object' && [Object.prototype, null].includes(Object.getPrototypeOf(value) as null));
   if (!isPlain) refuse('getConfig', `${place} = ${describe(value)} - expected what JSON keeps: finite numbers, strings, booleans, null, arrays and plain objects of them - convert it.`);
-  for (const [name, member] of Object.entries(value as object)) checkPlain(member, `${place}.${name}`);
+  for (const [name, member] of Object.entries(value as object)) checkPlain(member, `${place}.${name}`, depth + 1);
 }
 
 /** How an object of a custom class is saved. The module calls it. */
@@ -104,16 +105,21 @@ function describeObject(object: Layer | RnnCell): { className: string; registere
   return { className, registeredName, config: JSON.stringify(config) };
 }
 
+/** A text must not set the prototype of an object to which fromConfig assigns its members. */
+function refusePrototype(key: string, value: unknown): unknown {
+  return key === '__proto__' ? refuse('fromJson', 'a member "__proto__" - expected other names - check the text.') : value;
+}
+
 /** A new object of a custom class; null for another class. The module calls it. */
 function makeObject(kind: string, className: string, registeredName: string, json: string): Layer | RnnCell | null {
-  const of = given.get(registeredName) ?? given.get(className) ?? classes.get(registeredName);
+  const of = given.get(registeredName) ?? classes.get(registeredName) ?? given.get(className);
   if (!of && !registeredName) return null;
   if (!of || kindOf(of) !== kind) {
     const [first, second] = registeredName.split('>') as [string, string];
     const options = `{ package: "${first}"${second === className ? '' : `, name: "${second}"`} }`;
     return refuse('fromJson', `the ${kind} "${registeredName}", whose class is not registered - expected a class of a registered name - call et.registerClass(${className}, ${options}) first.`);
   }
-  const config = JSON.parse(json) as Config, { name, dtype } = config as { name?: unknown; dtype?: { config?: { name?: unknown } } };
+  const config = JSON.parse(json, refusePrototype) as Config, { name, dtype } = config as { name?: unknown; dtype?: { config?: { name?: unknown } } };
   if (typeof dtype === 'object' && dtype?.config) config['dtype'] = dtype.config.name; // Keras's DTypePolicy
   const made = of.fromConfig(config) as Layer | RnnCell;
   if (!isOf(kind, made)) refuse('fromConfig', `${describe(made)} of the class ${className} - expected a ${kind} - return one.`);

@@ -26,7 +26,7 @@ export type StateSize = number | readonly (number | readonly number[])[];
  *
  * A subclass defines `stateSize` and `call`, and `build` if it has weights. The step is traced once for all steps of a
  * sequence: it may read variables and call layers, but neither assign variables nor draw random numbers. Layers in its
- * properties are part of it, as in those of `et.Layer`. It is saved with its layer if its class is registered by `registerClass`.
+ * properties are part of it, as in those of `et.Layer`. `bidirectional` needs a second cell: define `copy`, which returns one. It is saved with its layer if its class is registered by `registerClass`.
  */
 export abstract class RnnCell extends LayerBase {
   /** For the module only. */
@@ -88,6 +88,8 @@ export abstract class RnnCell extends LayerBase {
     const shape = (size: unknown) => [size].flat() as number[];
     const states = stateSize === undefined ? [] : [stateSize].flat().map(shape);
     const [first] = states;
+    for (const extent of [...states.flat(), ...(outputSize === undefined ? [] : shape(outputSize))])
+      if (!Number.isSafeInteger(extent) || extent < 0) throw nativeError(`[stateSize] ${describe(extent)} among the sizes of a cell of the class ${this.className} - expected whole numbers of 0 or more - set stateSize and outputSize.`, 'value');
     if (!first) throw nativeError(`[stateSize] a cell of the class ${this.className} without the size of its state - expected a number, or a list with one for each state - set stateSize.`, 'value');
     return [outputSize === undefined ? first : shape(outputSize), ...states];
   }

@@ -31,6 +31,9 @@ Variable Variable::unset(std::string name, const Shape& shape, DType dtype, bool
 }
 
 Tensor Variable::value(int replica) const {
+  check(replicas() > 0, ErrorKind::state, "Variable " + name(),
+        "read while its model is loaded, before it has a value - expected reads after that - do not read weights in "
+        "build() or a constructor.");
   Tensor result(shape(), dtype());
   storage(replica)->read(state_->offset, result.raw(), bytes());
   return result;

@@ -55,6 +55,7 @@ class STFTInitializer : public Initializer {
     const std::vector<double> window = windowed(shape[0]);
     const auto period = static_cast<double>(2 * (shape[2] - 1));
     std::vector<double> numbers;
+    numbers.reserve(static_cast<std::size_t>(shape.size()));
     for (std::int64_t t = 0; t < shape[0]; ++t)
       for (std::int64_t k = 0; k < shape[2]; ++k) {
         const double angle = -2 * std::numbers::pi * static_cast<double>(t) * static_cast<double>(k) / period;

@@ -1,6 +1,7 @@
 #include "etude/layers/operation.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "etude/base/error.hpp"
 
@@ -53,9 +54,27 @@ const ElementwiseOp* found(const char* ElementwiseOp::* member, std::string_view
   return op == std::end(table) ? nullptr : op;
 }
 
+/// Whether a dtype of integers has the number.
+bool holds(DType dtype, double number) {
+  const bool is_byte = dtype == DType::uint8 || dtype == DType::boolean;
+  return number == std::trunc(number) && number >= (is_byte ? 0 : -0x1p31) && number < (is_byte ? 256 : 0x1p31);
+}
+
+/// Integers as float32 where the result of the op on them is no integer, as in Keras.
+std::vector<Value> promoted(const ElementwiseOp& op, const std::vector<std::optional<double>>& numbers,
+                            std::vector<Value> inputs) {
+  const bool are_integers = std::ranges::none_of(inputs, [](Value x) { return is_floating(x.dtype()); });
+  const bool fit = std::ranges::all_of(
+      numbers, [&](const std::optional<double>& number) { return !number || holds(inputs.front().dtype(), *number); });
+  const bool divides = op.binary == ops::divide;
+  if (are_integers && (divides || !fit))
+    for (Value& input : inputs) input = ops::cast(input, DType::float32);
+  return inputs;
+}
+
 /// The op with its numbers as scalars of the first input's dtype.
-Outputs compute(const ElementwiseOp& op, const std::vector<std::optional<double>>& numbers,
-                const std::vector<Value>& inputs) {
+Outputs compute(const ElementwiseOp& op, const std::vector<std::optional<double>>& numbers, std::vector<Value> inputs) {
+  inputs = promoted(op, numbers, std::move(inputs));
   std::size_t next = 0;
   std::vector<Value> operands;
   for (const std::optional<double>& number : numbers)

@@ -17,7 +17,7 @@
 namespace etude {
 namespace {
 
-constexpr std::int64_t most = std::int64_t{1} << 24;  // of the samples of a transform
+constexpr std::int64_t most = std::int64_t{1} << 14;  // of the samples of a transform
 constexpr double epsilon = 1e-7;
 
 /// x [rows, time] ⋆ kernel [frame, 1, filters]: [rows, frames, filters].
@@ -42,14 +42,14 @@ STFTSpectrogram::STFTSpectrogram(STFTSpectrogramOptions given)
         "\" - expected \"valid\" or \"same\" - choose one.");
   is_channels_first(o.data_format, where());
   check(o.frame_length > 1 && o.frame_length <= most, ErrorKind::value, where(), "frame_length = ", o.frame_length,
-        " - expected 2 to 2^24 - set frame_length.");
+        " - expected 2 to 2^14 - set frame_length.");
   step_ = o.frame_step.value_or(o.frame_length / 2);
   check(step_ > 0 && step_ <= o.frame_length, ErrorKind::value, where(), "frame_step = ", step_,
         " - expected 1 to frame_length - set frame_step.");
   const auto frame = static_cast<std::uint64_t>(o.frame_length);
   const std::int64_t length = o.fft_length.value_or(static_cast<std::int64_t>(std::bit_ceil(frame)));
   check(length >= o.frame_length && length <= most, ErrorKind::value, where(), "fft_length = ", length,
-        " - expected frame_length to 2^24 - set fft_length.");
+        " - expected frame_length to 2^14 - set fft_length.");
   frequencies_ = length / 2 + 1;
   // Throws for names that it does not know.
   initializers::stft({.window = o.window, .scaling = o.scaling});
@@ -111,17 +111,17 @@ MelSpectrogram::MelSpectrogram(MelSpectrogramOptions given)
     : Layer(class_entry<MelSpectrogram>, std::move(given)), options_(described_options<MelSpectrogramOptions>()) {
   const auto& o = options_;
   check(o.fft_length > 1 && o.fft_length <= most && o.fft_length % 2 == 0, ErrorKind::value, where(),
-        "fft_length = ", o.fft_length, " - expected an even number of 2 to 2^24 - set fft_length.");
+        "fft_length = ", o.fft_length, " - expected an even number of 2 to 2^14 - set fft_length.");
   length_ = o.sequence_length.value_or(o.fft_length);
   check(length_ > 0 && length_ <= o.fft_length, ErrorKind::value, where(), "sequence_length = ", length_,
         " - expected 1 to fft_length - set sequence_length.");
   check(o.sequence_stride > 0 && o.sequence_stride <= most, ErrorKind::value, where(),
-        "sequence_stride = ", o.sequence_stride, " - expected 1 to 2^24 - set sequence_stride.");
+        "sequence_stride = ", o.sequence_stride, " - expected 1 to 2^14 - set sequence_stride.");
   check(!o.window || *o.window == "hann" || *o.window == "hamming", ErrorKind::value, where(), "window = \"",
         o.window.value_or(""), "\" - expected \"hann\", \"hamming\" or none - choose one.");
   check(o.num_mel_bins > 0 && o.num_mel_bins <= most && o.sampling_rate > 0, ErrorKind::value, where(),
         "num_mel_bins = ", o.num_mel_bins, ", sampling_rate = ", o.sampling_rate,
-        " - expected positive numbers, and at most 2^24 bins - set both.");
+        " - expected positive numbers, and at most 2^14 bins - set both.");
   const double high = o.max_freq.value_or(static_cast<double>(o.sampling_rate / 2));
   check(o.min_freq >= 0 && o.min_freq < high && std::isfinite(high), ErrorKind::value, where(),
         "min_freq = ", o.min_freq, ", max_freq = ", high, " - expected 0 or more, and a larger max_freq - set both.");

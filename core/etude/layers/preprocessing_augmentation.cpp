@@ -47,6 +47,10 @@ RandAugment::RandAugment(const RandAugmentOptions& options)
                             .dtype = dtype}),
       layers::auto_contrast({.value_range = options.value_range, .dtype = dtype}),
       layers::equalization({.value_range = options.value_range, .dtype = dtype})};
+  // With equal keys the choice of a change and its strength would be the same number.
+  for (std::size_t i = 0; options.seed && i < changes_.size(); ++i)
+    if (changes_[i]->random_key())
+      changes_[i]->set_random_key({changes_[i]->random_key()->seed, static_cast<std::uint32_t>(i + 1)});
 }
 
 Value RandAugment::transform(Value images) {

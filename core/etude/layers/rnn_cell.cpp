@@ -65,6 +65,9 @@ Outputs RnnCell::call_with(const std::vector<Value>& inputs, bool training) {
   const Step made = step(x, states, training);
   check(static_cast<bool>(made.output), ErrorKind::value, where(),
         "a step that returns no output - expected a Value - return one.");
+  check(made.output.shape() == step_output_shape(x.shape()), ErrorKind::shape, where(), "an output of shape ",
+        made.output.shape(), " - expected ", step_output_shape(x.shape()),
+        ", or another step_output_shape() - return one row for each sample.");
   check(made.states.size() == shapes.size(), ErrorKind::value, where(), "a step that returns ", made.states.size(),
         " states - expected ", shapes.size(), " - return the next value of each.");
   check_states(made.states, shapes, "a next state", "return one row for each sample");

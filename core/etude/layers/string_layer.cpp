@@ -1,11 +1,22 @@
 #include "etude/layers/string_layer.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 
 namespace etude {
+
+namespace {
+
+void check_adapts(bool adapts, const std::string& where) {
+  check(adapts, ErrorKind::state, where,
+        "adapted although vocabulary is set - expected a layer without one - leave it out.");
+}
+
+}  // namespace
 
 Value StringLayer::call(Value, bool) {
   fail(ErrorKind::value, where(),
@@ -31,16 +42,17 @@ void VocabularyLayer::adapt(const Strings& data) {
 }
 
 void VocabularyLayer::reset_state() {
-  check(adapts_, ErrorKind::state, where(),
-        "adapted although vocabulary is set - expected a layer without one - leave it out.");
+  check_adapts(adapts_, where());
   vocabulary_.reset_counts();
 }
 
 void VocabularyLayer::update_state(const Strings& batch) {
+  check_adapts(adapts_, where());
   for (const std::vector<std::string>& row : tokens_of(batch).rows) vocabulary_.count(row);
 }
 
 void VocabularyLayer::finalize_state() {
+  check_adapts(adapts_, where());
   vocabulary_.set_counted();
   keep(vocabulary_.tokens(), vocabulary_.token_weights());
 }
@@ -52,6 +64,7 @@ void VocabularyLayer::set_vocabulary(std::vector<std::string> vocabulary, std::v
 
 std::vector<std::string> VocabularyLayer::get_vocabulary(bool include_special_tokens) const {
   std::vector<std::string> result;
+  if (include_special_tokens) result.reserve(static_cast<std::size_t>(vocabulary_.first_known()));
   for (std::int64_t i = 0; include_special_tokens && i < vocabulary_.first_known(); ++i)
     result.push_back(vocabulary_.token_of(i));
   result.insert(result.end(), vocabulary_.tokens().begin(), vocabulary_.tokens().end());
@@ -83,7 +96,9 @@ Tensor VocabularyLayer::indices_of(const Tokens& tokens, std::optional<std::int6
   for (const std::vector<std::string>& row : tokens.rows) columns = std::max(columns, row.size());
   if (length) columns = static_cast<std::size_t>(*length);
   std::vector<std::int64_t> numbers;
-  numbers.reserve(tokens.rows.size() * columns);
+  const std::int64_t count = checked::multiply(std::ssize(tokens.rows), static_cast<std::int64_t>(columns), where());
+  if (static_cast<std::uint64_t>(count) > numbers.max_size()) throw std::bad_alloc();
+  numbers.reserve(static_cast<std::size_t>(count));
   for (const std::vector<std::string>& row : tokens.rows) {
     for (std::size_t i = 0; i < std::min(row.size(), columns); ++i) numbers.push_back(vocabulary_.index_of(row[i]));
     numbers.resize(numbers.size() + columns - std::min(row.size(), columns), is_index ? 0 : -1);

@@ -24,24 +24,27 @@ TextVectorization::TextVectorization(TextVectorizationOptions given)
   check(o.output_mode == "int" || !o.output_sequence_length, ErrorKind::value, where(),
         "output_sequence_length with output_mode = \"", o.output_mode,
         "\" - expected \"int\" - leave one of them out.");
-  check(o.output_sequence_length.value_or(1) > 0, ErrorKind::value, where(),
-        "output_sequence_length = ", o.output_sequence_length.value_or(1),
-        " - expected 1 or more - set output_sequence_length.");
+  check(o.output_sequence_length.value_or(1) > 0 && o.output_sequence_length.value_or(1) < (std::int64_t{1} << 31),
+        ErrorKind::value, where(), "output_sequence_length = ", o.output_sequence_length.value_or(1),
+        " - expected 1 or more, and less than 2^31 - set output_sequence_length.");
   check(
       o.output_mode != "one_hot" || o.split.empty(), ErrorKind::value, where(),
       "output_mode = \"one_hot\" of texts that are split - expected rows of one length - use \"multi_hot\", or encode "
       "the indices by category_encoding.");
   check(!o.ragged, ErrorKind::value, where(),
         "ragged = true - expected false, because outputs are dense - leave ragged out.");
+  const auto check_ngram = [this](std::int64_t size) {
+    check(size > 0 && size < 1000, ErrorKind::value, where(), "ngrams of ", size,
+          " tokens - expected 1 to 999 - set ngrams.");
+  };
   ngrams_ = o.ngrams.sizes();
   if (o.ngrams.up_to()) {
     const std::int64_t most = *o.ngrams.up_to();
-    check(most > 0 && most < 1000, ErrorKind::value, where(), "ngrams = ", most, " - expected 1 to 999 - set ngrams.");
+    check_ngram(most);
     ngrams_.resize(static_cast<std::size_t>(most));
     std::iota(ngrams_.begin(), ngrams_.end(), 1);
   }
-  check(std::ranges::all_of(ngrams_, [](std::int64_t size) { return size > 0; }), ErrorKind::value, where(),
-        "ngrams of less than one token - expected sizes of 1 or more - set ngrams.");
+  std::ranges::for_each(ngrams_, check_ngram);
   categories::check_dense(o.sparse, where());
   text::check_encoding(o.encoding, where());
   begin({.max_tokens = o.max_tokens,
@@ -52,7 +55,7 @@ TextVectorization::TextVectorization(TextVectorizationOptions given)
 }
 
 std::string TextVectorization::standardized(const std::string& given) const {
-  const TextStep& how = options().standardize;
+  const TextStep how = options().standardize;  // a copy: the function may set the vocabulary, and so the options
   if (how.function()) {
     std::vector<std::string> texts = how.function()(given);
     check(texts.size() == 1, ErrorKind::value, where(), "a function standardize that returns ", texts.size(),
@@ -66,7 +69,7 @@ std::string TextVectorization::standardized(const std::string& given) const {
 }
 
 std::vector<std::string> TextVectorization::split(const std::string& given) const {
-  const TextStep& how = options().split;
+  const TextStep how = options().split;
   if (how.function()) return how.function()(given);
   return how.name() == "character" ? text::characters_of(given) : text::words_of(given);
 }

@@ -1,5 +1,9 @@
 #include "etude/kernels/cpu/convolution.hpp"
 
+#include <limits>
+#include <new>
+
+#include "etude/base/detail/checked.hpp"
 #include "etude/kernels/cpu/convolution_cost.hpp"
 #include "etude/kernels/cpu/cpu.hpp"
 #include "etude/kernels/cpu/launch.hpp"
@@ -105,7 +109,22 @@ std::string_view name_of(GradientMethod method) {
   }
 }
 
+/// Throws std::bad_alloc if an image with its padding, which a part of the work copies, has too many bytes for a
+/// pointer of this machine: the kernels compute in its integers.
+void check_padded_image(const ConvolutionShape& s, DType dtype) {
+  std::int64_t bytes =
+      checked::multiply_or_most(std::max(s.channels, s.filters), static_cast<std::int64_t>(size_of(dtype)));
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::int64_t extent = axis == 0 ? s.height : s.width, results = axis == 0 ? s.rows : s.columns;
+    const std::int64_t reach = checked::multiply_or_most(s.window.extent[axis], s.window.dilation[axis]);
+    const std::int64_t spread = checked::multiply_or_most(results, s.window.strides[axis]);
+    bytes = checked::multiply_or_most(bytes, checked::add_or_most(std::max(extent, spread), reach));
+  }
+  if (bytes > std::numeric_limits<std::ptrdiff_t>::max()) throw std::bad_alloc();
+}
+
 template <class I> std::size_t workspace_of(const cpu::Kernels& kernels, const I& instruction) {
+  check_padded_image(instruction.shape, instruction.out.dtype);
   std::size_t bytes = 0;
   cpu::with_float(instruction.out.dtype, [&]<class T>(T) {
     const auto& of_type = cpu::float_kernels<T>(kernels);

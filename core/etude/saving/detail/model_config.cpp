@@ -63,6 +63,9 @@ Json sequential_config(const Sequential& model) {
   return config;
 }
 
+/// Whether it describes an InputLayer, rather than a registered class of that name.
+bool is_input(const Json& json) { return class_name_in(json) == "InputLayer" && registered_name_in(json).empty(); }
+
 /// The shape of an InputLayer, batch axis included.
 Shape input_shape_in(const Json& config) {
   Shape shape;
@@ -84,7 +87,7 @@ ModelPtr sequential_from(const Json& config) {
   auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
   const Json& all = array_in(config, "layers", "Sequential");
   for (std::size_t i = 0; i < all.size(); ++i)
-    if (i == 0 && class_name_in(all[i]) == "InputLayer") {
+    if (i == 0 && is_input(all[i])) {
       shape = input_shape_in(config_in(all[i]));
       if ((*shape)[0] == -1) layers.push_back(input_layer_from(config_in(all[i])));
     } else
@@ -196,7 +199,7 @@ class GraphReader {
 
   void add(const Json& json) {
     const std::string name = field_in<std::string>(json, "name", "Functional", "");
-    if (class_name_in(json) == "InputLayer") return add_input(name, config_in(json));
+    if (is_input(json)) return add_input(name, config_in(json));
     if (field_in<std::string>(json, "module", "Functional", "").starts_with("keras.src.ops."))
       return add_op(name, json);
     const LayerPtr layer = object_from_json<Layer>(json);

@@ -1,5 +1,6 @@
 #include "etude/saving/detail/op_config.hpp"
 
+#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -22,8 +23,13 @@ Json op_to_json(const Operation& op) {
 Json op_arguments(const Operation& op, const Json& inputs) {
   Json arguments = Json::array();
   std::size_t next = 0;
-  for (const std::optional<double>& number : op.numbers())
+  for (const std::optional<double>& number : op.numbers()) {
+    check(std::isfinite(number.value_or(0)), ErrorKind::value, std::string(op.class_name()) + " \"" + op.name() + '"',
+          "the number ", number.value_or(0),
+          " - expected a finite one, because JSON has no other - use a layer in its "
+          "place.");
     arguments.push_back(number ? Json(*number) : inputs.at(next++));
+  }
   return arguments;
 }
 

@@ -86,8 +86,11 @@ Json custom_json(const std::string& class_name, const std::string& registered_na
 
 Json saved_json(const Saved& saved) {
   if (saved.table.custom_classes().describe)
-    if (const auto custom = saved.table.custom_classes().describe(saved.object))
-      return custom_json(custom->class_name, custom->registered_name, parse_json(custom->config, "config"));
+    if (const auto custom = saved.table.custom_classes().describe(saved.object)) {
+      Json config = parse_json(custom->config, "config");
+      if (saved.layer && !saved.layer->trainable()) config["trainable"] = false;
+      return custom_json(custom->class_name, custom->registered_name, std::move(config));
+    }
   if (saved.description.empty()) fail_without_options(saved);
   const ClassEntry& entry = saved.description.entry();
   const std::string registered_name = saved.table.registered_name(entry);
