@@ -49,7 +49,8 @@ void IntegerLookup::set_vocabulary() {
   // The vocabulary may begin with the tokens of mask and unknown integers.
   const auto special = static_cast<std::size_t>(first_known());
   if (tokens.size() >= special) {
-    const auto begin = tokens.begin(), unknown = begin + first_unknown(), end = begin + first_known();
+    const auto begin = tokens.begin(), unknown = begin + static_cast<std::ptrdiff_t>(first_unknown()),
+               end = begin + static_cast<std::ptrdiff_t>(special);
     const bool has_mask = std::all_of(begin, unknown, [&](auto token) { return token == options().mask_token; });
     const bool has_unknown = std::all_of(unknown, end, [&](auto token) { return token == options().oov_token; });
     if (has_mask && has_unknown) tokens.erase(begin, end);
