@@ -60,6 +60,8 @@ class CustomMetric : public Metric {
   void update_state(Value y_true, Value y_pred, Value sample_weight) override {
     const TraceScope scope;
     const Value weight = masked_weight(y_pred, sample_weight);
+    updating_ = true;
+    const std::shared_ptr<void> end(nullptr, [this](void*) { updating_ = false; });
     functions_.run<void>("updateState", y_true, y_pred, weight ? to_js(weight) : val::undefined());
   }
   Value result() const override { return functions_.run<Value>("result"); }
@@ -67,8 +69,8 @@ class CustomMetric : public Metric {
   MetricPtr copy() const override { return functions_.run<MetricPtr>("copy"); }
 
   Variable variable(const MetricVariableOptions& options) {
-    check(!Graph::tracing(), ErrorKind::state, "addVariable", "a variable \"", options.name,
-          "\" within a step - expected variables that are made once - call it in the constructor.");
+    check(!updating_, ErrorKind::state, "addVariable", "a variable \"", options.name,
+          "\" in updateState() - expected variables that are made once - call it in the constructor.");
     const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
     const Tensor initial = (*initializers::get(options.initializer))(options.shape, dtype);
     const Variable variable = add_variable_of(options.name, initial);
@@ -82,6 +84,7 @@ class CustomMetric : public Metric {
  private:
   UserFunctions functions_;
   std::vector<Tensor> initial_;
+  bool updating_ = false;
 };
 
 class CustomOptimizer : public Optimizer, public UserObject {

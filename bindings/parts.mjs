@@ -17,11 +17,17 @@ export const parts = {
   extras: {
     bindings: [],
     classes: [
-      'AdaptiveAveragePooling1D', 'AdaptiveAveragePooling2D', 'AdaptiveAveragePooling3D', 'AdaptiveMaxPooling1D', 'AdaptiveMaxPooling2D',
-      'AdaptiveMaxPooling3D', 'ConvLSTM1D', 'ConvLSTM2D', 'ConvLSTM3D', 'LocallyConnected1D', 'LocallyConnected2D', 'SpectralNormalization',
-      'MelSpectrogram', 'STFTSpectrogram',
-      'Circle', 'CTC', 'Adafactor', 'MultiOptimizer', 'ScheduleFreeAdamW', 'LinearCosineDecay', 'NoisyLinearCosineDecay', 'STFT',
-      'RadialConstraint',
+      // Layers: of three axes, and rare ones.
+      'Conv3D', 'Conv3DTranspose', 'Cropping3D', 'UpSampling3D', 'ZeroPadding3D', 'SpatialDropout3D', 'AveragePooling3D', 'MaxPooling3D',
+      'GlobalAveragePooling3D', 'GlobalMaxPooling3D', 'AdaptiveAveragePooling1D', 'AdaptiveAveragePooling2D', 'AdaptiveAveragePooling3D',
+      'AdaptiveMaxPooling1D', 'AdaptiveMaxPooling2D', 'AdaptiveMaxPooling3D', 'ConvLSTM1D', 'ConvLSTM2D', 'ConvLSTM3D',
+      'LocallyConnected1D', 'LocallyConnected2D', 'SpectralNormalization', 'AdditiveAttention', 'GroupedQueryAttention', 'EinsumDense',
+      'ReversibleEmbedding', 'AlphaDropout', 'ThresholdedReLU', 'STFTSpectrogram', 'MelSpectrogram',
+      // Metrics, losses, optimizers and others.
+      'BinaryIoU', 'IoU', 'MeanIoU', 'OneHotIoU', 'OneHotMeanIoU', 'R2Score', 'ConcordanceCorrelation', 'PearsonCorrelation',
+      'PrecisionAtRecall', 'RecallAtPrecision', 'SensitivityAtSpecificity', 'SpecificityAtSensitivity', 'Circle', 'CTC', 'Dice', 'Tversky',
+      'CategoricalGeneralizedCrossEntropy', 'Adadelta', 'Adafactor', 'Ftrl', 'Lamb', 'Lion', 'Muon', 'MultiOptimizer',
+      'ScheduleFreeAdamW', 'LinearCosineDecay', 'NoisyLinearCosineDecay', 'STFT', 'RadialConstraint', 'OrthogonalRegularizer',
     ],
     functions: [],
   },

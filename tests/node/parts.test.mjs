@@ -88,6 +88,10 @@ test('all classes but those that preprocess, write or are rare are there without
     extras: [
       ...['AveragePooling', 'MaxPooling'].flatMap((kind) => [1, 2, 3].map((rank) => `layers.adaptive${kind}${rank}d`)),
       ...[1, 2, 3].map((rank) => `layers.convLstm${rank}d`),
+      ...['averagePooling', 'conv', 'cropping', 'globalAveragePooling', 'globalMaxPooling', 'maxPooling', 'spatialDropout', 'upSampling', 'zeroPadding'].map((name) => `layers.${name}3d`),
+      'layers.additiveAttention', 'layers.alphaDropout', 'layers.conv3dTranspose', 'layers.einsumDense', 'layers.groupedQueryAttention', 'layers.reversibleEmbedding', 'layers.thresholdedRelu',
+      ...['binaryIoU', 'concordanceCorrelation', 'ioU', 'meanIoU', 'oneHotIoU', 'oneHotMeanIoU', 'pearsonCorrelation', 'precisionAtRecall', 'r2Score', 'recallAtPrecision', 'sensitivityAtSpecificity', 'specificityAtSensitivity'].map((name) => `metrics.${name}`),
+      ...['categoricalGeneralizedCrossEntropy', 'dice', 'tversky'].map((name) => `losses.${name}`), ...['adadelta', 'ftrl', 'lamb', 'lion', 'muon'].map((name) => `optimizers.${name}`), 'regularizers.orthogonal',
       'layers.locallyConnected1d', 'layers.locallyConnected2d', 'layers.melSpectrogram', 'layers.spectralNormalization', 'layers.stftSpectrogram', 'losses.circle', 'losses.ctc', 'optimizers.adafactor',
       'optimizers.multiOptimizer', 'optimizers.scheduleFreeAdamw', 'schedules.linearCosineDecay', 'schedules.noisyLinearCosineDecay', 'initializers.stft',
       'constraints.radialConstraint',

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import * as et from 'etude-ml';
 import { assertClose, assertError } from './support.mjs';
 
-const golden = JSON.parse(readFileSync(new URL('../golden/text.json', import.meta.url), 'utf8'));
+const golden = JSON.parse(readFileSync(join(process.env.ETUDE_ROOT, 'tests/golden/text.json'), 'utf8'));
 const camelCase = (name) => name.replace(/_+(\w)/g, (_, letter) => letter.toUpperCase());
 const factoryOf = (className) => className[0].toLowerCase() + className.slice(1);
 

@@ -29,7 +29,10 @@ export const host: Record<string, unknown> = {
   assign,
   callHook,
   changedLogs,
-  checkComplete: (object: { checkComplete(): void }) => object.checkComplete(),
+  checkComplete(object: { checkComplete?: () => void }) {
+    if (!object.checkComplete) throw nativeError('[compile] an object with a member "handle" - expected a name, an object of the package, or a dictionary of outputs - rename an output of that name.', 'value');
+    object.checkComplete();
+  },
   copyOf,
   describe,
   isTerminal,

@@ -5,7 +5,8 @@ import { EtudeError, describe, fail, nativeError } from './error.js';
  * A part of the module: 'data' has datasets, et.utils, and the readers of files; 'saving' has files and descriptions of models,
  * modelCheckpoint and backupAndRestore; 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and
  * swapEmaWeights; 'preprocessing' has the layers that preprocess, such as resizing and textVectorization; 'extras' has rare
- * classes, such as convLstm2d, adaptive pooling, circle and ctc, adafactor and multiOptimizer.
+ * classes: layers of three axes such as conv3d, convLstm2d, adaptive pooling, einsumDense, ioU and correlations, circle and ctc,
+ * lion, adafactor and multiOptimizer, among others. bindings/parts.mjs in the sources lists them.
  */
 export type Part = 'data' | 'saving' | 'callbacks' | 'preprocessing' | 'extras';
 export const allParts: readonly Part[] = ['data', 'saving', 'callbacks', 'preprocessing', 'extras'];
