@@ -50,7 +50,8 @@ Tensor numbers_in(const val& value, const Where& where) {
 
 /// The first element within nested arrays.
 val first_in(val value) {
-  for (std::size_t depth = 0; depth <= Shape::max_rank && value.isArray() && value["length"].as<unsigned>() > 0; ++depth)
+  for (std::size_t depth = 0; depth <= Shape::max_rank && value.isArray() && value["length"].as<unsigned>() > 0;
+       ++depth)
     value = value[0];
   return value;
 }

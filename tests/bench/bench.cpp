@@ -41,9 +41,8 @@ void print_times(const std::string& name, const Workload& work, std::int64_t sam
       R"({"target": "%s", "workload": "%s", "threads": %d, "batch": %d, "parameters": %d, "steps": %d, )"
       R"("samples_per_s": %.0f, "step_ms_median": %.5f, "step_ms_p10": %.5f, "step_ms_p95": %.5f, "cpu_ms_per_step": %.5f)",
       target_name(), name.c_str(), etude::num_threads(), static_cast<int>(work.batch),
-      trainable_parameters(*work.model), static_cast<int>(laps.size()),
-      static_cast<double>(samples) / median, 1e3 * median, 1e3 * quantile(laps, 0.1), 1e3 * quantile(laps, 0.95),
-      1e3 * cpu);
+      trainable_parameters(*work.model), static_cast<int>(laps.size()), static_cast<double>(samples) / median,
+      1e3 * median, 1e3 * quantile(laps, 0.1), 1e3 * quantile(laps, 0.95), 1e3 * cpu);
 }
 
 void print_losses(const Stopwatch& stopwatch) {
