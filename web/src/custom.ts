@@ -7,7 +7,7 @@ import type * as options from './options.mjs';
 import type { DType, Tensor, TensorLike } from './tensor.js';
 import type { Value, ValueLike } from './value.js';
 
-/** Finds the function that the module calls. It is no closure of a constructor, which would refer to the handle. */
+/** Finds the function that the module calls. A closure of a constructor would keep the handle alive. */
 type Find = (object: object, name: string) => unknown;
 const member: Find = (object, name) => (object as Record<string, unknown>)[name];
 
@@ -52,7 +52,7 @@ abstract class Custom<Handle extends object> {
  * predictions if these have a last axis of 1.
  */
 export abstract class CustomLoss extends Custom<native.Loss> implements native.Loss {
-  /** The function with which others call the loss, in place of that of its class. */
+  /** What `loss.call` is for its callers: it computes the reduced loss by `call` of the class. */
   readonly #entrance: CustomLoss['call'];
 
   /** Options: its name, and how the losses of the samples become one number. */

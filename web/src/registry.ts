@@ -26,16 +26,16 @@ export interface RegisterOptions {
 /** The base classes of each kind of classes, by the kind's name in the module. */
 const kinds: Record<string, readonly (abstract new (...given: never[]) => object)[]> = { layer: [Layer, RnnCell] };
 const isOf = (kind: string, object: unknown): boolean => (kinds[kind] as (typeof Layer)[]).some((base) => object instanceof base);
-const kindOf = (of: CustomClass): string | undefined => Object.keys(kinds).find((kind) => isOf(kind, of.prototype));
-const classNameOf = (of: CustomClass): string => of.className ?? of.name;
+const kindOf = (customClass: CustomClass): string | undefined => Object.keys(kinds).find((kind) => isOf(kind, customClass.prototype));
+const classNameOf = (customClass: CustomClass): string => customClass.className ?? customClass.name;
 
 const classes = new Map<string, CustomClass>(), registeredNames = new Map<CustomClass, string>();
-/** Those that the running load was given. */
-let given = new Map<string, CustomClass>();
+/** The customObjects of the running load. */
+let customObjectsOfLoad = new Map<string, CustomClass>();
 
-function checkClass(of: unknown, where: string): asserts of is CustomClass {
-  if (typeof of !== 'function' || kindOf(of as CustomClass) === undefined)
-    fail('value', where, `${describe(of)} - expected a class that extends et.Layer or et.RnnCell - pass the class itself.`);
+function checkClass(given: unknown, where: string): asserts given is CustomClass {
+  if (typeof given !== 'function' || kindOf(given as CustomClass) === undefined)
+    fail('value', where, `${describe(given)} - expected a class that extends et.Layer or et.RnnCell - pass the class itself.`);
 }
 
 /**
@@ -45,29 +45,29 @@ function checkClass(of: unknown, where: string): asserts of is CustomClass {
  *
  *     et.registerClass(Gain, { package: 'my_package' });
  */
-export function registerClass<Class extends CustomClass>(of: Class, options: RegisterOptions = {}): Class {
-  checkClass(of, 'registerClass');
-  const { package: first = 'Custom', name: second = classNameOf(of), ...others } = options;
+export function registerClass<Class extends CustomClass>(customClass: Class, options: RegisterOptions = {}): Class {
+  checkClass(customClass, 'registerClass');
+  const { package: first = 'Custom', name: second = classNameOf(customClass), ...others } = options;
   for (const name of Object.keys(others)) fail('value', 'registerClass', `unknown option "${name}" - expected some of: package, name - check its spelling.`);
   for (const part of [first, second] as unknown[])
     if (typeof part !== 'string' || part === '' || part.includes('>'))
-      fail('value', 'registerClass', `${describe(part)} in the name of ${describe(of)} - expected strings that are not empty and have no ">" - pass { package, name }.`);
+      fail('value', 'registerClass', `${describe(part)} in the name of ${describe(customClass)} - expected strings that are not empty and have no ">" - pass { package, name }.`);
   const registeredName = `${first}>${second}`;
-  if ((classes.get(registeredName) ?? of) !== of) fail('value', 'registerClass', `a second class of the name "${registeredName}" - expected one - pass another package or name.`);
-  classes.set(registeredName, of);
-  registeredNames.set(of, registeredName);
-  return of;
+  if ((classes.get(registeredName) ?? customClass) !== customClass) fail('value', 'registerClass', `a second class of the name "${registeredName}" - expected one - pass another package or name.`);
+  classes.set(registeredName, customClass);
+  registeredNames.set(customClass, registeredName);
+  return customClass;
 }
 
 /** Makes a call that loads, with classes in addition to those that are registered. */
 export function withCustomObjects<Result>(customObjects: CustomObjects | undefined, load: () => Result): Result {
-  const before = given, added = Object.entries(customObjects ?? {});
-  for (const [, of] of added) checkClass(of, 'customObjects');
-  given = new Map([...before, ...added]);
+  const before = customObjectsOfLoad, added = Object.entries(customObjects ?? {});
+  for (const [, customClass] of added) checkClass(customClass, 'customObjects');
+  customObjectsOfLoad = new Map([...before, ...added]);
   try {
     return load();
   } finally {
-    given = before;
+    customObjectsOfLoad = before;
   }
 }
 
@@ -96,8 +96,8 @@ function checkPlain(value: unknown, place: string, depth = 0): void {
 
 /** How an object of a custom class is saved. The module calls it. */
 function describeObject(object: Layer | RnnCell): { className: string; registeredName: string; config: string } {
-  const of = object.constructor as unknown as CustomClass, className = classNameOf(of);
-  const registeredName = registeredNames.get(of) ?? refuse('toJson', `"${object.name}" of the class ${className}, which is not registered - expected a class of a registered name - call et.registerClass(${className}) first, or save only the model's weights.`);
+  const customClass = object.constructor as unknown as CustomClass, className = classNameOf(customClass);
+  const registeredName = registeredNames.get(customClass) ?? refuse('toJson', `"${object.name}" of the class ${className}, which is not registered - expected a class of a registered name - call et.registerClass(${className}) first, or save only the model's weights.`);
   const config = object.getConfig() as unknown;
   checkPlain(config, 'config');
   const name = (config as Config | null | undefined)?.['name'];
@@ -112,16 +112,16 @@ function refusePrototype(key: string, value: unknown): unknown {
 
 /** A new object of a custom class; null for another class. The module calls it. */
 function makeObject(kind: string, className: string, registeredName: string, json: string): Layer | RnnCell | null {
-  const of = given.get(registeredName) ?? classes.get(registeredName) ?? given.get(className);
-  if (!of && !registeredName) return null;
-  if (!of || kindOf(of) !== kind) {
+  const customClass = customObjectsOfLoad.get(registeredName) ?? classes.get(registeredName) ?? customObjectsOfLoad.get(className);
+  if (!customClass && !registeredName) return null;
+  if (!customClass || kindOf(customClass) !== kind) {
     const [first, second] = registeredName.split('>') as [string, string];
     const options = `{ package: "${first}"${second === className ? '' : `, name: "${second}"`} }`;
     return refuse('fromJson', `the ${kind} "${registeredName}", whose class is not registered - expected a class of a registered name - call et.registerClass(${className}, ${options}) first.`);
   }
   const config = JSON.parse(json, refusePrototype) as Config, { name, dtype } = config as { name?: unknown; dtype?: { config?: { name?: unknown } } };
   if (typeof dtype === 'object' && dtype?.config) config['dtype'] = dtype.config.name; // Keras's DTypePolicy
-  const made = of.fromConfig(config) as Layer | RnnCell;
+  const made = customClass.fromConfig(config) as Layer | RnnCell;
   if (!isOf(kind, made)) refuse('fromConfig', `${describe(made)} of the class ${className} - expected a ${kind} - return one.`);
   if (name !== undefined && made.name !== name) refuse('fromConfig', `a layer "${made.name}" for the config of "${String(name)}" - expected that name - pass the config's name to the constructor of et.Layer.`);
   return made;

@@ -36,7 +36,7 @@ export abstract class RnnCell extends LayerBase {
   /** The units of its output, or the shape of a sample. Default: those of the first state. */
   declare readonly outputSize?: number | readonly number[];
 
-  /** The function with which others call the cell, in place of that of its class. */
+  /** What `cell.call` is for its callers: it checks what `call` of the class returns. */
   readonly #entrance: RnnCell['call'];
   readonly #dtype: string;
 
@@ -74,7 +74,7 @@ export abstract class RnnCell extends LayerBase {
     return module.layer_addWeight(this, given);
   }
 
-  /** Not a closure of the constructor, which would refer to the handle. */
+  /** A closure of the constructor would keep the handle alive. */
   static #find(this: void, cell: RnnCell, step: string): unknown {
     if (step === 'layers') return () => layersIn(cell);
     if (step === 'shapes') return (batch: number) => cell.#sizes().map((size) => [batch, ...size]);
