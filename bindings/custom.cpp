@@ -182,13 +182,17 @@ template <class Kind> class CustomFunction : public Kind {
   explicit CustomFunction(const val& link) : functions_{link} {}
   Value operator()(Value x) const override {
     const Value result = functions_.run<Value>("call", x);
-    const Shape expected = std::is_same_v<Kind, Regularizer> ? Shape{} : x.shape();
-    check(result.shape() == expected, ErrorKind::shape, "call", "a result of shape ", result.shape(), " - expected ",
-          expected, " - sum over the axes, or keep them.");
+    const Shape expected = sums ? Shape{} : x.shape();
+    check(result.shape() == expected, ErrorKind::shape, where, "a result of shape ", result.shape(), " - expected ",
+          expected, sums ? " - sum over all axes." : " - keep the shape.");
     return result;
   }
 
  private:
+  static constexpr bool sums = std::is_same_v<Kind, Regularizer>;
+  static constexpr const char* where = sums                               ? "Regularizer.call"
+                                       : std::is_same_v<Kind, Constraint> ? "Constraint.call"
+                                                                          : "LearningRateSchedule.call";
   UserFunctions functions_;
 };
 template <class Kind> val function_of(const val& link) {

@@ -66,8 +66,12 @@ TEST_CASE("symbolic ops: integers are float32 where the number or the result is 
   CHECK(numbers(y[5]) == Numbers{300, 351, 555});
 }
 
-TEST_CASE("symbolic ops: an infinite number is an Error when the model is saved", "[functional][symbolic]") {
+TEST_CASE("symbolic ops: what a description cannot hold is an Error when the model is saved",
+          "[functional][symbolic]") {
   const SymbolicTensor x = input("x");
+  const SymbolicTensor once = x + 1;
+  Functional twice({x}, {once.call()->layer->apply(once)});
+  CHECK_THAT(error_of([&] { to_json<Layer>(twice); }), ContainsSubstring("called 2 times - expected one call"));
   const Functional bounded({x}, {x + std::numeric_limits<double>::infinity()});
   CHECK_THAT(error_of([&] { to_json<Layer>(bounded); }), ContainsSubstring("the number inf - expected a finite one"));
 }

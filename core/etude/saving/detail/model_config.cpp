@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "etude/layers/recurrent.hpp"
+#include "etude/saving/detail/input_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/op_config.hpp"
 #include "etude/saving/detail/registry.hpp"
@@ -21,33 +22,11 @@ bool keeps_rows(const Layer& layer) {
   return std::ranges::any_of(layer.layers(), [](const LayerPtr& inner) { return keeps_rows(*inner); });
 }
 
-const Json& array_in(const Json& config, const char* name, const std::string& class_name) {
-  const auto found = config.find(name);
-  check(found != config.end() && found->is_array(), ErrorKind::data, class_name, "a config without the array \"", name,
-        "\" - expected one - check the text.");
-  return *found;
-}
-
-/// A field of a model's config; `otherwise` if it is missing.
-template <class T> T field_in(const Json& config, const char* name, const std::string& class_name, T otherwise) {
-  const auto found = config.find(name);
-  if (found != config.end() && !found->is_null()) read_field(*found, otherwise, {class_name, name});
-  return otherwise;
-}
-
 /// The options that all models have.
 LayerOptions options_in(const Json& config, const std::string& class_name) {
   return {.name = field_in<std::string>(config, "name", class_name, ""),
           .dtype = {},
           .trainable = field_in(config, "trainable", class_name, true)};
-}
-
-Json input_layer_json(const SymbolicTensor& input) {
-  return {{"class_name", "InputLayer"},
-          {"config",
-           {{"batch_shape", field_json(input.shape(), {})},
-            {"dtype", std::string(name_of(input.dtype()))},
-            {"name", input.name()}}}};
 }
 
 Json sequential_config(const Sequential& model) {
@@ -61,25 +40,6 @@ Json sequential_config(const Sequential& model) {
   if (!model.has_input() && model.built() && model.input_shape())
     config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
   return config;
-}
-
-/// Whether it describes an InputLayer, rather than a registered class of that name.
-bool is_input(const Json& json) { return class_name_in(json) == "InputLayer" && registered_name_in(json).empty(); }
-
-/// The shape of an InputLayer, batch axis included.
-Shape input_shape_in(const Json& config) {
-  Shape shape;
-  read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
-  check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty \"batch_shape\" - expected [null, …] - check it.");
-  return shape;
-}
-
-/// Without its batch size.
-std::shared_ptr<InputLayer> input_layer_from(const Json& config, const std::string& name = "") {
-  return std::make_shared<InputLayer>(
-      InputOptions{.shape = input_shape_in(config).without(0),
-                   .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""),
-                   .name = name.empty() ? field_in<std::string>(config, "name", "InputLayer", "") : name});
 }
 
 ModelPtr sequential_from(const Json& config) {
@@ -137,6 +97,8 @@ Json functional_config(const Functional& model) {
   for (const LayerPtr& layer : model.layers()) {
     const auto& of_layer = calls.of(layer);
     const auto* op = dynamic_cast<const Operation*>(layer.get());
+    check(!op || of_layer.size() == 1, ErrorKind::value, "Functional", "the op \"", layer->name(), "\", called ",
+          of_layer.size(), " times - expected one call of each op - apply an op, or a layer, for each.");
     Json json = of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0})
                 : op                             ? op_to_json(*op)
                                                  : object_to_json<Layer>(*layer);

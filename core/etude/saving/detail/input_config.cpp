@@ -1,0 +1,39 @@
+#include "etude/saving/detail/input_config.hpp"
+
+#include "etude/base/error.hpp"
+#include "etude/saving/detail/registry.hpp"
+
+namespace etude {
+
+const Json& array_in(const Json& config, const char* name, const std::string& class_name) {
+  const auto found = config.find(name);
+  check(found != config.end() && found->is_array(), ErrorKind::data, class_name, "a config without the array \"", name,
+        "\" - expected one - check the text.");
+  return *found;
+}
+
+Json input_layer_json(const SymbolicTensor& input) {
+  return {{"class_name", "InputLayer"},
+          {"config",
+           {{"batch_shape", field_json(input.shape(), {})},
+            {"dtype", std::string(name_of(input.dtype()))},
+            {"name", input.name()}}}};
+}
+
+bool is_input(const Json& json) { return class_name_in(json) == "InputLayer" && registered_name_in(json).empty(); }
+
+Shape input_shape_in(const Json& config) {
+  Shape shape;
+  read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
+  check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty \"batch_shape\" - expected [null, …] - check it.");
+  return shape;
+}
+
+std::shared_ptr<InputLayer> input_layer_from(const Json& config, const std::string& name) {
+  return std::make_shared<InputLayer>(
+      InputOptions{.shape = input_shape_in(config).without(0),
+                   .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""),
+                   .name = name.empty() ? field_in<std::string>(config, "name", "InputLayer", "") : name});
+}
+
+}  // namespace etude
