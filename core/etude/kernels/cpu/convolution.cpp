@@ -116,8 +116,9 @@ void check_padded_image(const ConvolutionShape& s, DType dtype) {
       checked::multiply_or_most(std::max(s.channels, s.filters), static_cast<std::int64_t>(size_of(dtype)));
   for (std::size_t axis = 0; axis < 2; ++axis) {
     const std::int64_t extent = axis == 0 ? s.height : s.width, results = axis == 0 ? s.rows : s.columns;
-    const std::int64_t reach = checked::multiply_or_most(s.window.extent[axis], s.window.dilation[axis]);
-    const std::int64_t spread = checked::multiply_or_most(results, s.window.strides[axis]);
+    const std::int64_t reach = checked::multiply_or_most(s.window.extent[axis] - 1, s.window.dilation[axis]);
+    const std::int64_t spread =
+        checked::multiply_or_most(std::max<std::int64_t>(results - 1, 0), s.window.strides[axis]);
     bytes = checked::multiply_or_most(bytes, checked::add_or_most(std::max(extent, spread), reach));
   }
   if (bytes > std::numeric_limits<std::ptrdiff_t>::max()) throw std::bad_alloc();
