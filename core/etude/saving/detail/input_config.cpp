@@ -1,7 +1,6 @@
 #include "etude/saving/detail/input_config.hpp"
 
 #include "etude/base/error.hpp"
-#include "etude/saving/detail/registry.hpp"
 
 namespace etude {
 
@@ -19,8 +18,6 @@ Json input_layer_json(const SymbolicTensor& input) {
             {"dtype", std::string(name_of(input.dtype()))},
             {"name", input.name()}}}};
 }
-
-bool is_input(const Json& json) { return class_name_in(json) == "InputLayer" && registered_name_in(json).empty(); }
 
 Shape input_shape_in(const Json& config) {
   Shape shape;

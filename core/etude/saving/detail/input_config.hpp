@@ -22,8 +22,6 @@ template <class T> T field_in(const Json& config, const char* name, const std::s
 
 /// The InputLayer of an input.
 Json input_layer_json(const SymbolicTensor& input);
-/// Whether it describes an InputLayer, rather than a registered class of that name.
-bool is_input(const Json& json);
 /// The shape of an InputLayer, batch axis included. Throws Error(data) for an empty one.
 Shape input_shape_in(const Json& config);
 /// The InputLayer of a config, without its batch size.

@@ -42,6 +42,9 @@ Json sequential_config(const Sequential& model) {
   return config;
 }
 
+/// Whether it describes an InputLayer, rather than a registered class of that name.
+bool is_input(const Json& json) { return class_name_in(json) == "InputLayer" && registered_name_in(json).empty(); }
+
 ModelPtr sequential_from(const Json& config) {
   std::vector<LayerPtr> layers;
   auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
