@@ -71,7 +71,7 @@ TEST_CASE("a model trains on its new arrays, even at the addresses of earlier on
   CHECK(distance(weights_on(gpu), weights_on(cpu_device())) < 2e-5);
 }
 
-TEST_CASE("a model trains to the same bits for any delay of its work", "[cuda][gpu_runtime][long]") {
+TEST_CASE("a model trains to the same bits for any delay of its work", "[cuda][gpu_runtime]") {
   for (const Kind& kind : kinds) {
     INFO(kind.name);
     {

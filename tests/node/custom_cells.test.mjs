@@ -1,11 +1,8 @@
 // Cells of classes that extend et.RnnCell.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import * as et from 'etude-ml';
-import { assertClose, assertError, mse, waves, weightsOf } from './support.mjs';
+import { assertClose, assertError, collect, mse, waves, weightsOf } from './support.mjs';
 
 const { ops } = et;
 const units = 3;
@@ -183,14 +180,6 @@ test('what a custom cell cannot do is an error', async () => {
 });
 
 test('a recurrent layer keeps its custom cell, and is collected with it', async () => {
-  setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc');
-  const collect = async () => {
-    for (let i = 0; i < 5; ++i) {
-      gc();
-      await turn();
-    }
-  };
   const registry = [];
   const make = () => {
     const cell = new Minimal();

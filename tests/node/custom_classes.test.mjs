@@ -1,11 +1,8 @@
 // Losses, metrics, initializers, regularizers, constraints and schedules of classes that a user wrote.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import * as et from 'etude-ml';
-import { assertClose, assertError, mse, signsOf, twoDense, waves, weightsOf } from './support.mjs';
+import { assertClose, assertError, collect, mse, signsOf, twoDense, waves, weightsOf } from './support.mjs';
 
 const { ops } = et;
 const x = waves([8, 3]);
@@ -13,11 +10,6 @@ const y = signsOf(x);
 const sampleWeight = et.tensor([1, 0, 2, 0.5, 1, 1, 3, 0.25]);
 const quiet = { verbose: 0, shuffle: false };
 const sgd = () => et.optimizers.sgd({ learningRate: 0.1 });
-setFlagsFromString('--expose-gc');
-const gc = runInNewContext('gc');
-async function collect() {
-  for (let i = 0; i < 5; ++i) await turn(gc());
-}
 
 class SquaredError extends et.Loss {
   call(yTrue, yPred) {

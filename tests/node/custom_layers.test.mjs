@@ -4,24 +4,13 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import * as et from 'etude-ml';
-import { assertClose, assertError, mse, signsOf, waves, weightsOf } from './support.mjs';
+import { assertClose, assertError, collect, mse, signsOf, waves, weightsOf } from './support.mjs';
 
 const { ops } = et;
 const x = waves([8, 3]);
 const y = signsOf(x);
 const quiet = { verbose: 0, shuffle: false };
-setFlagsFromString('--expose-gc');
-const gc = runInNewContext('gc');
-async function collect() {
-  for (let i = 0; i < 5; ++i) {
-    gc();
-    await turn();
-  }
-}
 
 class Gain extends et.Layer {
   build(inputShape) {

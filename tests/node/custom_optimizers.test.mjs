@@ -4,11 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import * as et from 'etude-ml';
-import { assertClose, assertError, signsOf, twoDense, waves, weightsOf } from './support.mjs';
+import { assertClose, assertError, collect, signsOf, twoDense, waves, weightsOf } from './support.mjs';
 
 const { ops } = et;
 const x = waves([8, 3]);
@@ -212,14 +209,6 @@ test('a build that failed is repeated, and makes each slot once', async () => {
 });
 
 test('a custom optimizer, its object and its slots are collected with the model', async () => {
-  setFlagsFromString('--expose-gc');
-  const gc = runInNewContext('gc');
-  const collect = async () => {
-    for (let i = 0; i < 5; ++i) {
-      gc();
-      await turn();
-    }
-  };
   const registry = [];
   const make = () => {
     const optimizer = new Momentum();

@@ -1,5 +1,8 @@
 // Small data, small models, and checks of error texts.
 import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as et from 'etude-ml';
 
 /** Deterministic numbers between -1 and 1 that look random. */
@@ -58,4 +61,14 @@ export async function assertError(action, kind, ...texts) {
   assert.equal(error.kind, kind, error.message);
   assert.match(error.stack, /test\.mjs|support\.mjs/, `the stack does not lead to the caller: ${error.stack}`);
   return error;
+}
+
+/** Collects garbage, and lets finalizers run. */
+export async function collect() {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc');
+  for (let i = 0; i < 5; ++i) {
+    gc();
+    await turn();
+  }
 }

@@ -23,7 +23,8 @@ std::string lowered(std::string text);
 std::string without_punctuation(std::string text);
 /// The words between whitespace.
 std::vector<std::string> words_of(const std::string& text);
-/// The characters of UTF-8. Bytes that are none become U+FFFD: one for each longest part of a character.
+/// The characters of UTF-8. Bytes that are not valid UTF-8 become U+FFFD, one for each
+/// maximal part of a character.
 std::vector<std::string> characters_of(const std::string& text);
 /// For each size in turn, all sequences of so many tokens, joined by spaces.
 std::vector<std::string> ngrams_of(std::span<const std::string> tokens, std::span<const std::int64_t> sizes);

@@ -5,7 +5,8 @@
 
 // Convolutions with one input and one output channel per group. Channels are neighbors in memory, so a register holds
 // the sums of several channels, and no operand is rearranged. The gradient with respect to x is such a convolution,
-// too: of dy, with zeros between its pixels where strides skipped pixels of x, and with the kernel turned around.
+// too: of dy, with zeros between its pixels where strides skipped pixels of x, and with the kernel rotated by 180
+// degrees.
 
 namespace etude::cpu::ETUDE_ISA {
 namespace {
@@ -15,7 +16,7 @@ constexpr Index band_bytes = 16384;
 /// Pixels, and registers of channels, that are summed at a time.
 constexpr int tile_pixels = 4, tile_registers = 2;
 
-/// A window, as it is read from a SpacedImage of the given channels.
+/// A window, and the distances of its taps in a SpacedImage.
 struct Window {
   Index height, width, row, column;  // taps; elements from tap to tap
 };
@@ -74,7 +75,7 @@ template <class T, int Pixels> [[gnu::noinline]] void sum_pixels(const Sums<T>& 
   if (c < s.channels) sum_last_channels<T, Pixels>(s, c, s.channels - c);
 }
 
-/// A convolution by channel: the forward pass, or the gradient with respect to x.
+/// A depthwise convolution, or its gradient with respect to x.
 template <class T> struct ByChannel {
   SpacedImage<T> source;
   Window window;
@@ -84,7 +85,7 @@ template <class T> struct ByChannel {
   Index band, bands, parts;
   void (*rows_done)(void* context, std::int64_t begin, std::int64_t end);
   void* context;
-  T* turned = nullptr;  // the kernel of a gradient
+  T* rotated = nullptr;  // the kernel of a gradient
   T* images[max_parts];
   Turns turns{0, 1};  // over bands of images
 
@@ -124,15 +125,15 @@ template <class T> struct ByChannel {
     parts = parts_of(batch * bands, std::int64_t{batch} * rows * columns * g.kernel_height * g.kernel_width * channels,
                      workers);
     turns = Turns(batch * bands, parts);
-    if (gradient) kernel = turned = workspace.allocate<T>(window.height * window.width * channels);
+    if (gradient) kernel = rotated = workspace.allocate<T>(window.height * window.width * channels);
     for (Index part = 0; part < parts; ++part) images[part] = workspace.allocate<T>(source.elements());
   }
 
-  /// Sets the kernel to that of the arguments, turned around.
-  void turn_kernel(const T* given) {
+  /// Sets the kernel to that of the arguments, rotated by 180 degrees.
+  void rotate_kernel(const T* given) {
     const Index taps = window.height * window.width;
     for (Index tap = 0; tap < taps; ++tap)
-      copy_elements(given + (taps - 1 - tap) * channels, channels, turned + tap * channels);
+      copy_elements(given + (taps - 1 - tap) * channels, channels, rotated + tap * channels);
   }
 
   static void run(void* context, int part) {
@@ -180,7 +181,7 @@ template <class T> void convolve_depthwise(const ConvolutionArguments<T>& argume
 template <class T> void convolve_depthwise_input(const ConvolutionArguments<T>& arguments, const Workers& workers) {
   Workspace workspace(arguments.workspace);
   ByChannel<T> job(arguments, true, workers.count, workspace);
-  job.turn_kernel(arguments.kernel);
+  job.rotate_kernel(arguments.kernel);
   fan_out(workers, job.parts, ByChannel<T>::run, &job);
 }
 
