@@ -119,8 +119,9 @@ void Model::summary(const SummaryOptions& options) const {
   const auto cells = [&](const Row& row, const char* edge, const char* bar) {
     std::string result;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::size_t space = widths[i] - width_of(row[i]), centred = options.show_trainable && i + 1 == row.size();
-      const std::size_t before = i == 2 ? space : centred ? space / 2 : 0;
+      const std::size_t space = widths[i] - width_of(row[i]);
+      const bool is_flag = options.show_trainable && i + 1 == row.size();  // centered
+      const std::size_t before = i == 2 ? space : is_flag ? space / 2 : 0;
       result += std::string(i ? bar : edge) + ' ' + std::string(before, ' ') + row[i] +
                 std::string(space - before, ' ') + ' ';
     }

@@ -17,16 +17,15 @@ void check_encoding(const std::string& encoding, const std::string& where);
 /// Its strings as tokens: the last axis has those of a sample. A scalar is one sample of one token.
 Tokens rows_of(const Strings& x);
 
-/// The text with small letters.
+/// The text in lower case.
 std::string lowered(std::string text);
 /// The text without punctuation.
 std::string without_punctuation(std::string text);
 /// The words between whitespace.
 std::vector<std::string> words_of(const std::string& text);
-/// The characters of UTF-8. Bytes that are not valid UTF-8 become U+FFFD, one for each
-/// maximal part of a character.
+/// The characters of UTF-8. Bytes that are not valid UTF-8 become U+FFFD, one for each maximal part of a character.
 std::vector<std::string> characters_of(const std::string& text);
-/// For each size in turn, all sequences of so many tokens, joined by spaces.
+/// For each size, all sequences of that many tokens, joined by spaces.
 std::vector<std::string> ngrams_of(std::span<const std::string> tokens, std::span<const std::int64_t> sizes);
 
 }  // namespace etude::text
