@@ -5,7 +5,7 @@ import { module } from './module.js';
 import type * as options from './options.mjs';
 import type { Value } from './value.js';
 
-/** What a layer is made of anew, as plain JSON. */
+/** The options of a layer, as plain JSON. */
 export type Config = Record<string, unknown>;
 
 /**
@@ -50,7 +50,7 @@ export abstract class Layer extends LayerBase {
   /** For the module only. */
   readonly handle: native.Layer;
 
-  /** The function with which others call the layer, in place of that of its class. */
+  /** What `layer.call` is for its callers: it builds the layer, and casts its inputs, before `call` of the class. */
   readonly #entrance: Layer['call'];
   readonly #dtype: string;
 
@@ -74,7 +74,7 @@ export abstract class Layer extends LayerBase {
     return fail('value', 'call', `a layer of the class ${this.className} without the function - expected one - define call().`);
   }
 
-  /** Its options, of which `fromConfig` makes it anew. Subclasses add theirs. Layers among them: `et.serializeLayer(layer)`. */
+  /** Its options, from which `fromConfig` creates it again. Subclasses add theirs. Layers among them: `et.serializeLayer(layer)`. */
   getConfig(): Config {
     return { name: this.name, trainable: this.trainable, dtype: this.#dtype };
   }
@@ -88,7 +88,7 @@ export abstract class Layer extends LayerBase {
     return module.layer_addWeight(this, given);
   }
 
-  /** Not a closure of the constructor, which would refer to the handle. */
+  /** A closure of the constructor would keep the handle alive. */
   static #find(this: void, layer: Layer, step: string): unknown {
     if (step === 'layers') return () => layersIn(layer);
     if (step !== 'call') return layer[step as 'build'];

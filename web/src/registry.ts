@@ -59,7 +59,7 @@ export function registerClass<Class extends CustomClass>(customClass: Class, opt
   return customClass;
 }
 
-/** Makes a call that loads, with classes in addition to those that are registered. */
+/** Calls `load`, which also finds these classes. */
 export function withCustomObjects<Result>(customObjects: CustomObjects | undefined, load: () => Result): Result {
   const before = customObjectsOfLoad, added = Object.entries(customObjects ?? {});
   for (const [, customClass] of added) checkClass(customClass, 'customObjects');
@@ -80,12 +80,12 @@ export function deserializeLayer(config: Config): LayerLike {
   return module.layer_fromJson(JSON.stringify(config));
 }
 
-/** Throws an error that C++ passes on to the caller, whose stack frames stay in it. */
+/** Throws an error that C++ passes on to the caller, with its stack. */
 function refuse(where: string, text: string): never {
   throw nativeError(`[${where}] ${text}`, 'value');
 }
 
-/** Refuses what JSON does not keep. */
+/** Throws for a value that JSON cannot represent. */
 function checkPlain(value: unknown, place: string, depth = 0): void {
   if (depth > 64) refuse('getConfig', `${place} is nested deeper than 64 levels - expected a config that does not contain itself - leave it out.`);
   if (value === undefined || value === null || typeof value === 'boolean' || typeof value === 'string' || Number.isFinite(value)) return;

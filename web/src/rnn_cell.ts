@@ -60,7 +60,7 @@ export abstract class RnnCell extends LayerBase {
   /** The output of a step, and the states after it, as many as before it. It is traced, and must be synchronous. */
   abstract call(x: Value, states: readonly Value[], training?: boolean): [output: Value, states: Value[]];
 
-  /** Its options, of which `fromConfig` makes it anew. Subclasses add theirs. */
+  /** Its options, from which `fromConfig` creates it again. Subclasses add theirs. */
   getConfig(): Config {
     return { name: this.name, trainable: this.trainable, dtype: this.#dtype };
   }

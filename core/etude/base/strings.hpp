@@ -28,11 +28,11 @@ class Strings {
 
   /// The extents.
   const Shape& shape() const { return shape_; }
-  /// The strings, the last axis first.
+  /// The strings, in row-major order.
   const std::vector<std::string>& texts() const { return texts_; }
   /// The number of strings.
   std::int64_t size() const { return static_cast<std::int64_t>(texts_.size()); }
-  /// The same strings in another shape. Throws Error(shape) if it has not as many elements.
+  /// The same strings in another shape. Throws Error(shape) unless it has as many elements.
   Strings reshape(const Shape& shape) const { return {shape, texts_}; }
   friend bool operator==(const Strings&, const Strings&) = default;
 

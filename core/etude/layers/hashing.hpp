@@ -22,7 +22,7 @@ struct HashingOptions {
     using Options = HashingOptions;
     return option_rows(
         option<&Options::num_bins>("Number of bins, that of the mask included.", Need::required),
-        option<&Options::mask_value>("String or integer that is no data: its bin is 0, and no other has that. Default: "
+        option<&Options::mask_value>("String or integer that means no data. It alone has bin 0. Default: "
                                      "none."),
         option<&Options::salt>("Key of the hash: one or two numbers. Default: FarmHash without a key."),
         option<&Options::output_mode>("\"int\": numbers of bins; \"one_hot\"; \"multi_hot\": the bins of a sample; "

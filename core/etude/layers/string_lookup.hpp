@@ -33,12 +33,12 @@ struct StringLookupOptions {
         option<&Options::max_tokens>("The most indices, those of the mask and of unknown strings included. Default: "
                                      "any number."),
         option<&Options::num_oov_indices>("Number of indices of unknown strings, which are distributed by a hash."),
-        option<&Options::mask_token>("String that is no data: its index is 0. Default: none."),
+        option<&Options::mask_token>("String that means no data. Its index is 0. Default: none."),
         option<&Options::oov_token>("The string of indices of unknown strings."),
         option<&Options::vocabulary>("The known strings, in the order of their indices. Default: those of the data "
                                      "that the layer adapts to, the most frequent ones first."),
         option<&Options::idf_weights>("Inverse document frequencies of the vocabulary, for \"tf_idf\"."),
-        option<&Options::invert>("Whether it has only the strings of indices: strings_of()."),
+        option<&Options::invert>("Whether the layer converts indices to strings, by strings_of(), and nothing else."),
         option<&Options::output_mode>("\"int\": indices; \"one_hot\"; \"multi_hot\": the indices of a sample; "
                                       "\"count\": how often each occurs in a sample; \"tf_idf\": counts times "
                                       "inverse document frequencies."),
