@@ -75,10 +75,7 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
 }
 
 ModelPtr model_from_json(std::string_view text) {
-  const Json json = parse_json(text, "config");
-  check(is_model_class(class_name_in(json)), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
-        "\" - expected Sequential or Functional", " - make layers by from_json<Layer>().");
-  return model_from_json(json);
+  return compiled_from_json(parse_json(text, "config"));
 }
 
 }  // namespace etude

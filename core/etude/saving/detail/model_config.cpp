@@ -7,6 +7,7 @@
 
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/input_config.hpp"
+#include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/op_config.hpp"
 #include "etude/saving/detail/registry.hpp"
@@ -29,6 +30,15 @@ LayerOptions options_in(const Json& config, const std::string& class_name) {
           .trainable = field_in(config, "trainable", class_name, true)};
 }
 
+/// A layer of a model, with the shape of its only input.
+Json layer_json(const Layer& layer, std::optional<Shape> input) {
+  Json json = object_to_json<Layer>(layer);
+  if (!input || input->rank() == 0 || dynamic_cast<const Functional*>(&layer)) return json;
+  if (!keeps_rows(layer)) (*input)[0] = -1;
+  json["build_config"] = {{"input_shape", field_json(*input, {})}};
+  return json;
+}
+
 Json sequential_config(const Sequential& model) {
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
   if (model.has_input()) {
@@ -36,7 +46,8 @@ Json sequential_config(const Sequential& model) {
     config["layers"].push_back(input_layer_json(input));
     config["build_input_shape"] = field_json(input.shape(), {});
   }
-  for (const LayerPtr& layer : model.layers()) config["layers"].push_back(object_to_json<Layer>(*layer));
+  for (const LayerPtr& layer : model.layers())
+    config["layers"].push_back(layer_json(*layer, model.has_input() ? layer->input_shape() : std::nullopt));
   if (!model.has_input() && model.built() && model.input_shape())
     config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
   return config;
@@ -78,6 +89,12 @@ class Calls {
 
   const std::vector<std::shared_ptr<const LayerCall>>& of(const LayerPtr& layer) const { return calls_.at(layer); }
 
+  /// The shape of the only input of a layer that has one, in its first call.
+  std::optional<Shape> only_shape(const LayerPtr& layer) const {
+    const auto& inputs = of(layer).front()->inputs;
+    return inputs.size() == 1 ? std::optional(inputs.front().shape()) : std::nullopt;
+  }
+
   Json history(const SymbolicTensor& tensor) const {
     return {tensor.name(), numbers_.at(tensor.call().get()), tensor.output()};
   }
@@ -104,7 +121,7 @@ Json functional_config(const Functional& model) {
           of_layer.size(), " times - expected one call of each op - apply an op, or a layer, for each.");
     Json json = of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0})
                 : op                             ? op_to_json(*op)
-                                                 : object_to_json<Layer>(*layer);
+                                                 : layer_json(*layer, calls.only_shape(layer));
     json["name"] = layer->name();
     json["inbound_nodes"] = Json::array();
     for (const auto& call : of_layer) {
@@ -120,6 +137,7 @@ Json functional_config(const Functional& model) {
   for (const auto& [name, tensors] : {std::pair("input_layers", model.inputs()), {"output_layers", model.outputs()}}) {
     config[name] = Json::array();
     for (const SymbolicTensor& tensor : tensors) config[name].push_back(calls.history(tensor));
+    if (tensors.size() == 1) config[name] = Json(config[name].front());
   }
   return config;
 }
@@ -291,34 +309,23 @@ Shape build_shape(const Model& model) {
   return result;
 }
 
-bool is_model_class(const std::string& class_name) { return class_name == "Sequential" || class_name == "Functional"; }
+bool is_model_class(const std::string& class_name) {
+  return class_name == "Sequential" || class_name == "Functional" || class_name == "Model";
+}
 
 Json model_to_json(const Model& model) {
   static_cast<void>(model.layers_inside());  // throws if they are nested too deep
   if (const auto* sequential = dynamic_cast<const Sequential*>(&model))
-    return {{"class_name", "Sequential"}, {"config", sequential_config(*sequential)}};
+    return model_json(false, sequential_config(*sequential));
   const auto* functional = dynamic_cast<const Functional*>(&model);
   check(functional != nullptr, ErrorKind::value, "Model", "\"", model.name(),
         "\" is of another class - expected Sequential or Functional - save its weights instead, and create it in "
         "code.");
-  return {{"class_name", "Functional"}, {"config", functional_config(*functional)}};
+  return model_json(true, functional_config(*functional));
 }
 
 ModelPtr model_from_json(const Json& json) {
   return class_name_in(json) == "Sequential" ? sequential_from(config_in(json)) : functional_from(config_in(json));
-}
-
-Json compile_to_json(const Model& model) {
-  if (!model.compiled()) return nullptr;
-  Json json = options_to_json("compile", model.compile_options());
-  json["optimizer"] = object_to_json<Optimizer>(model.optimizer());
-  return json;
-}
-
-void compile_from_json(Model& model, const Json& json) {
-  check(json.is_object(), ErrorKind::data, "compile", json_text(json).substr(0, 80),
-        " - expected an object of compile's options - check the text.");
-  model.compile(options_from_json<CompileOptions>("compile", json));
 }
 
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include "etude/classes/class_table.hpp"
 #include "etude/saving/config.hpp"
+#include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_config.hpp"
 
 namespace etude {
@@ -56,23 +57,13 @@ void update_config(const Saved& saved, Json& config) {
     config["name"] = layer.name();
     // Layers without variables do not have it as an option, but as a flag like all layers.
     if (config.contains("trainable") || !layer.trainable()) config["trainable"] = layer.trainable();
-    if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
+    if (config.contains("dtype")) config["dtype"] = policy_json(layer.dtype_policy().name());
   } else if (saved.optimizer) {
     if (config.contains("learning_rate") && config["learning_rate"].is_number())
       config["learning_rate"] = saved.optimizer->learning_rate();
   } else if (saved.name && config.contains("name")) {
     config["name"] = *saved.name;
   }
-}
-
-/// An object of a custom class, in Keras's form.
-Json custom_json(const std::string& class_name, const std::string& registered_name, Json config) {
-  Json json = Json::object();
-  json["module"] = nullptr;
-  json["class_name"] = class_name;
-  json["config"] = std::move(config);
-  json["registered_name"] = registered_name;
-  return json;
 }
 
 [[noreturn]] void fail_without_options(const Saved& saved) {
@@ -89,7 +80,7 @@ Json saved_json(const Saved& saved) {
     if (const auto custom = saved.table.custom_classes().describe(saved.object)) {
       Json config = parse_json(custom->config, "config");
       if (saved.layer && !saved.layer->trainable()) config["trainable"] = false;
-      return custom_json(custom->class_name, custom->registered_name, std::move(config));
+      return custom_object(custom->class_name, custom->registered_name, std::move(config));
     }
   if (saved.description.empty()) fail_without_options(saved);
   const ClassEntry& entry = saved.description.entry();
@@ -100,11 +91,8 @@ Json saved_json(const Saved& saved) {
         ">() first.");
   Json config = config_of(entry.fields, saved.description.options(), entry.class_name);
   update_config(saved, config);
-  if (!registered_name.empty()) return custom_json(entry.class_name, registered_name, std::move(config));
-  Json json = Json::object();
-  json["class_name"] = entry.class_name;
-  json["config"] = std::move(config);
-  return json;
+  if (!registered_name.empty()) return custom_object(entry.class_name, registered_name, std::move(config));
+  return keras_object(saved.table.kind(), entry.class_name, std::move(config));
 }
 
 /// The class of an object in JSON.
@@ -143,11 +131,10 @@ template <class T> Json object_to_json(const T& object) {
   Json json = saved_json(saved(object));
   if constexpr (std::is_same_v<T, Optimizer>)
     if (const auto& scale = object.loss_scale())
-      return {{"class_name", "LossScaleOptimizer"},
-              {"config",
-               {{"inner_optimizer", std::move(json)},
-                {"initial_scale", scale->initial_scale()},
-                {"dynamic_growth_steps", scale->growth_steps()}}}};
+      return keras_object("optimizer", "LossScaleOptimizer",
+                          {{"inner_optimizer", std::move(json)},
+                           {"initial_scale", scale->initial_scale()},
+                           {"dynamic_growth_steps", scale->growth_steps()}});
   return json;
 }
 
@@ -178,10 +165,15 @@ template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
 }
 
 template <class T> std::string to_json(const T& object, int indent) {
+  if constexpr (std::is_same_v<T, Layer>)
+    if (const auto* model = dynamic_cast<const Model*>(&object)) return json_text(compiled_to_json(*model), indent);
   return json_text(object_to_json<T>(object), indent);
 }
 template <class T> std::shared_ptr<T> from_json(std::string_view text) {
-  return object_from_json<T>(parse_json(text, "config"));
+  const Json json = parse_json(text, "config");
+  if constexpr (std::is_same_v<T, Layer>)
+    if (describes_model(json)) return compiled_from_json(json);
+  return object_from_json<T>(json);
 }
 template <class T> std::vector<std::string> class_names() {
   std::vector<std::string> names;
