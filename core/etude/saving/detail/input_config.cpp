@@ -21,7 +21,8 @@ Json input_layer_json(const SymbolicTensor& input) {
 
 Shape input_shape_in(const Json& config) {
   Shape shape;
-  read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
+  const char* name = config.contains("batch_input_shape") ? "batch_input_shape" : "batch_shape";  // Keras 2, and 3
+  read_field(array_in(config, name, "InputLayer"), shape, {"InputLayer", name});
   check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty \"batch_shape\" - expected [null, …] - check it.");
   return shape;
 }

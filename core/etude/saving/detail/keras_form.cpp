@@ -1,5 +1,8 @@
 #include "etude/saving/detail/keras_form.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <utility>
 
 namespace etude {
@@ -17,6 +20,88 @@ Json object_json(Json module, std::string_view class_name, Json config, Json reg
   return json;
 }
 
+// An empty class in a row is any class.
+
+/// The name of an option in earlier versions.
+struct Renamed {
+  std::string_view class_name, before;
+  const char* now;
+};
+constexpr Renamed renamed[] = {{"LeakyReLU", "alpha", "negative_slope"}, {"", "lr", "learning_rate"}};
+
+/// A field that is ignored with this value, a text in JSON, or with any if that is empty.
+struct Ignored {
+  std::string_view class_name, field, value;
+};
+constexpr Ignored ignored[] = {{"", "dtype", ""},
+                               {"", "name", ""},
+                               {"", "fn", ""},
+                               {"", "batch_input_shape", ""},
+                               {"", "input_length", ""},
+                               {"", "jit_compile", ""},
+                               {"", "is_legacy_optimizer", ""},
+                               {"", "decay", "0.0"},
+                               {"", "time_major", "false"},
+                               {"", "implementation", ""},
+                               {"", "rng_type", ""},
+                               {"", "groups", "1"},
+                               {"", "vocabulary_size", ""},
+                               {"", "query_shape", ""},
+                               {"", "key_shape", ""},
+                               {"", "value_shape", ""},
+                               {"", "softmax_robust_masking", "false"},
+                               {"LossScaleOptimizer", "learning_rate", ""},
+                               {"LossScaleOptimizer", "use_ema", "false"},
+                               {"LossScaleOptimizer", "ema_momentum", ""}};
+
+/// A value that has another name now, or stands for the default if that is "null".
+struct Reread {
+  std::string_view class_name, field, before, now;
+};
+constexpr std::string_view of_integers =
+    "StringLookup IntegerLookup Discretization Hashing TextVectorization HashedCrossing";
+constexpr Reread reread[] = {{"VarianceScaling", "distribution", "\"normal\"", "\"truncated_normal\""},
+                             {"", "name", "null", "null"},
+                             {"", "dtype", "null", "null"},
+                             {"", "data_format", "null", "null"},
+                             {of_integers, "dtype", "\"int64\"", "null"},
+                             {of_integers, "dtype", "\"string\"", "null"}};
+
+bool is_of(std::string_view row, std::string_view class_name) { return row.empty() || row.find(class_name) != row.npos; }
+
+/// A member of the config of an object of that class of Keras; null if it is none.
+const Json* member_of(const Json& json, const char* class_name, const char* name) {
+  if (!json.is_object()) return nullptr;
+  const auto found = json.find("class_name");
+  const auto config = json.find("config");
+  if (found == json.end() || *found != class_name || config == json.end() || !config->is_object()) return nullptr;
+  const auto member = config->find(name);
+  return member == config->end() ? nullptr : &*member;
+}
+
+/// Whether a field that is no option of the class can be ignored.
+bool without_effect(std::string_view class_name, std::string_view field, const Json& value) {
+  return std::ranges::any_of(ignored, [&](const Ignored& row) {
+    return row.field == field && is_of(row.class_name, class_name) &&
+           (row.value.empty() || value == parse_json(row.value, "value"));
+  });
+}
+
+/// The value of an option; none for the default.
+std::optional<Json> present_value(std::string_view class_name, const Field& field, const Json& value) {
+  for (const auto& [of_class, member] : {std::pair("DTypePolicy", "name"),
+                                         {"Policy", "name"},
+                                         {"__tensor__", "value"},
+                                         {"__numpy__", "value"},
+                                         {"OptimizerMap", "optimizer_map"}})
+    if (const Json* found = member_of(value, of_class, member)) return present_value(class_name, field, *found);
+  for (const Reread& row : reread)
+    if (row.field == field.name && is_of(row.class_name, class_name) && value == parse_json(row.before, "value"))
+      return row.now == "null" ? std::nullopt : std::optional(parse_json(row.now, "value"));
+  const bool one = value.is_array() && value.size() == 1;
+  return one && field.type == field_type<std::ptrdiff_t> ? value.front() : value;
+}
+
 }  // namespace
 
 Json keras_object(std::string_view kind, std::string_view class_name, Json config) {
@@ -24,6 +109,14 @@ Json keras_object(std::string_view kind, std::string_view class_name, Json confi
   if (kind != "schedule") module += kind == "loss" ? "es" : "s";
   for (const auto& [ours, of_keras] : keras_names)
     if (class_name == ours) class_name = of_keras;
+  if (class_name == "MultiOptimizer") {
+    Json inner = Json::object();
+    for (const char* name : {"default_optimizer", "optimizer_map"}) {
+      inner[name] = std::move(config[name]);
+      config.erase(name);
+    }
+    config["optimizer_map"] = keras_object(kind, "OptimizerMap", std::move(inner));
+  }
   return object_json(module, class_name, std::move(config), nullptr);
 }
 
@@ -37,5 +130,25 @@ Json model_json(bool functional, Json config) {
 }
 
 Json policy_json(std::string_view name) { return object_json("keras", "DTypePolicy", {{"name", name}}, nullptr); }
+
+Json present_config(std::span<const Field> fields, std::string_view class_name, const Json& config) {
+  const auto named = [&](std::string_view name) {
+    const auto found = std::ranges::find_if(fields, [&](const Field& field) { return name == field.name; });
+    return found == fields.end() ? nullptr : &*found;
+  };
+  Json result = Json::object();
+  for (const auto& [name, value] : config.items()) {
+    const Field* field = named(name);
+    for (const Renamed& row : renamed)
+      if (!field && row.before == name && is_of(row.class_name, class_name)) field = named(row.now);
+    if (!field) {
+      if (!without_effect(class_name, name, value)) result[name] = value;
+      continue;
+    }
+    if (const Json* other = member_of(value, "OptimizerMap", "default_optimizer")) result["default_optimizer"] = *other;
+    if (auto now = present_value(class_name, *field, value)) result[field->name] = std::move(*now);
+  }
+  return result;
+}
 
 }  // namespace etude

@@ -1,9 +1,11 @@
 #pragma once
 
-/// Private to core/saving: what Keras 3 writes around a config.
+/// Private to core/saving: where configs of Keras 3, Keras 2 and TensorFlow.js differ from the options of a class.
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "etude/classes/class_entry.hpp"
 #include "etude/saving/detail/json.hpp"
 
 namespace etude {
@@ -19,5 +21,9 @@ Json model_json(bool functional, Json config);
 
 /// A dtype policy as an object.
 Json policy_json(std::string_view name);
+
+/// A config of any version with the present names and values of the options of a class. Fields without effect are left
+/// out: those of other backends, and those whose value is the only one that Étude has.
+Json present_config(std::span<const Field> fields, std::string_view class_name, const Json& config);
 
 }  // namespace etude

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "etude/layers/recurrent.hpp"
+#include "etude/saving/detail/call_config.hpp"
 #include "etude/saving/detail/input_config.hpp"
 #include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_state.hpp"
@@ -60,12 +61,14 @@ ModelPtr sequential_from(const Json& config) {
   std::vector<LayerPtr> layers;
   auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
   const Json& all = array_in(config, "layers", "Sequential");
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (i == 0 && is_input(all[i])) {
-      shape = input_shape_in(config_in(all[i]));
-      if ((*shape)[0] == -1) layers.push_back(input_layer_from(config_in(all[i])));
-    } else
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Json& layer = config_in(all[i]);
+    if (i == 0 && (is_input(all[i]) || layer.contains("batch_input_shape"))) shape = input_shape_in(layer);
+    if (i > 0 || !is_input(all[i]))
       layers.push_back(object_from_json<Layer>(all[i]));
+    else if ((*shape)[0] == -1)
+      layers.push_back(input_layer_from(layer));
+  }
   auto model = std::make_shared<Sequential>(std::move(layers), options_in(config, "Sequential"));
   if (shape) model->build(*shape);
   return model;
@@ -128,9 +131,8 @@ Json functional_config(const Functional& model) {
       Json inputs = Json::array();
       for (const SymbolicTensor& input : call->inputs) inputs.push_back(calls.tensor(input));
       if (inputs.empty()) continue;
-      Json arguments = op ? op_arguments(*op, inputs) : Json::array();
-      if (!op) arguments.push_back(inputs.size() == 1 ? inputs.front() : inputs);
-      json["inbound_nodes"].push_back({{"args", arguments}, {"kwargs", Json::object()}});
+      json["inbound_nodes"].push_back(op ? Json{{"args", op_arguments(*op, inputs)}, {"kwargs", Json::object()}}
+                                         : call_json(*layer, std::move(inputs)));
     }
     config["layers"].push_back(std::move(json));
   }
@@ -145,7 +147,8 @@ Json functional_config(const Functional& model) {
 /// Rebuilds a model's graph; holds the outputs of each layer's calls so far.
 class GraphReader {
  public:
-  explicit GraphReader(const Json& config) {
+  explicit GraphReader(const Json& config) : calls_(array_in(config, "layers", "Functional")) {
+    calls_.need(config);
     for (const Json& json : array_in(config, "layers", "Functional")) add(json);
     for (std::size_t i = 0; i < nodes_.size(); ++i) wait(i);
     while (!ready_.empty()) {
@@ -184,19 +187,10 @@ class GraphReader {
     const std::string name = field_in<std::string>(json, "name", "Functional", "");
     if (is_input(json)) return add_input(name, config_in(json));
     if (field_in<std::string>(json, "module", "Functional", "").starts_with("keras.src.ops."))
-      return add_op(name, json);
+      return calls_.needs_op(name) ? add_op(name, json) : void();
     const LayerPtr layer = object_from_json<Layer>(json);
     const Json& nodes = array_in(json, "inbound_nodes", "Functional");
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      Node node{{name, i}, layer, {}};
-      check_arguments(nodes[i], name);
-      for (const Json& argument : array_in(nodes[i], "args", name)) {
-        if (!argument.is_array()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
-        for (const Json& tensor : argument.is_array() ? argument : none_)
-          node.inputs.push_back(&array_in(config_in(tensor), "keras_history", name));
-      }
-      add_node(std::move(node));
-    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) add_node({{name, i}, layer, calls_.inputs(nodes[i], name)});
   }
 
   void add_node(Node node) {
@@ -219,7 +213,7 @@ class GraphReader {
     add_node(std::move(node));
   }
 
-  /// Calls have inputs alone: arguments with names, such as use_causal_mask, cannot be read unless they have defaults.
+  /// Calls of ops have no arguments with names, unless they have their defaults.
   static void check_arguments(const Json& node, const std::string& layer) {
     const auto named = node.find("kwargs");
     if (named == node.end() || !named->is_object()) return;
@@ -286,7 +280,7 @@ class GraphReader {
       if (--nodes_[next].missing == 0) ready_.emplace(next > index ? round : round + 1, next);
   }
 
-  const Json none_ = Json::array();
+  CallReader calls_;
   std::set<Place> known_;
   std::vector<Node> nodes_;
   std::map<Place, std::vector<SymbolicTensor>> outputs_;
@@ -325,7 +319,10 @@ Json model_to_json(const Model& model) {
 }
 
 ModelPtr model_from_json(const Json& json) {
-  return class_name_in(json) == "Sequential" ? sequential_from(config_in(json)) : functional_from(config_in(json));
+  if (class_name_in(json) != "Sequential") return functional_from(config_in(json));
+  const auto config = json.find("config");  // in early versions the layers alone
+  const bool only_layers = config != json.end() && config->is_array();
+  return sequential_from(only_layers ? Json{{"layers", *config}} : config_in(json));
 }
 
 }  // namespace etude

@@ -95,10 +95,13 @@ Json saved_json(const Saved& saved) {
   return keras_object(saved.table.kind(), entry.class_name, std::move(config));
 }
 
-/// The class of an object in JSON.
+/// The class of an object in JSON. Keras 2 calls some of Keras's classes "Custom>Adam".
 const ClassEntry& entry_in(const Json& json, const ClassTable& table) {
+  constexpr std::string_view package = "Custom>";
   const std::string& class_name = class_name_in(json);
   const std::string registered_name = registered_name_in(json);
+  if (registered_name.empty() && class_name.starts_with(package))
+    if (const ClassEntry* entry = table.find(std::string_view(class_name).substr(package.size()))) return *entry;
   if (registered_name.empty()) return table.of_class(class_name);
   const ClassEntry* entry = table.registered(registered_name);
   const std::size_t end = registered_name.find('>');
