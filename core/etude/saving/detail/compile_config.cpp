@@ -5,6 +5,7 @@
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/registry.hpp"
+#include "etude/saving/detail/shared_objects.hpp"
 
 namespace etude {
 namespace {
@@ -25,7 +26,7 @@ Json without_nulls(const Json& config) {
 
 /// The compile_config of a text; null if there is none.
 Json compile_config_in(const Json& json) {
-  if (const auto found = json.find("compile_config"); found != json.end() && found->is_object()) {
+  if (const auto found = json.find("compile_config"); found != json.end() && found->is_object() && !found->empty()) {
     Json config = without_nulls(*found);
     if (const auto added = json.find("etude"); added != json.end() && added->is_object()) config.update(*added);
     return config;
@@ -87,6 +88,7 @@ ModelPtr compiled_from_json(const Json& json) {
     }
   check(describes_model(json), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
         "\" - expected Sequential or Functional - make layers by from_json<Layer>().");
+  const SharedObjects shared;
   ModelPtr model = model_from_json(json);
   if (Json config = compile_config_in(json); !config.is_null()) {
     for (const char* name : ignored) config.erase(name);

@@ -50,6 +50,9 @@ constexpr Ignored ignored[] = {{"", "dtype", ""},
                                {"", "key_shape", ""},
                                {"", "value_shape", ""},
                                {"", "softmax_robust_masking", "false"},
+                               {"SeparableConv1D SeparableConv2D", "kernel_initializer", ""},
+                               {"SeparableConv1D SeparableConv2D", "kernel_regularizer", ""},
+                               {"SeparableConv1D SeparableConv2D", "kernel_constraint", ""},
                                {"LossScaleOptimizer", "learning_rate", ""},
                                {"LossScaleOptimizer", "use_ema", "false"},
                                {"LossScaleOptimizer", "ema_momentum", ""}};
@@ -61,6 +64,7 @@ struct Reread {
 constexpr std::string_view of_integers =
     "StringLookup IntegerLookup Discretization Hashing TextVectorization HashedCrossing";
 constexpr Reread reread[] = {{"VarianceScaling", "distribution", "\"normal\"", "\"truncated_normal\""},
+                             {"", "reduction", "\"auto\"", "null"},
                              {"", "name", "null", "null"},
                              {"", "dtype", "null", "null"},
                              {"", "data_format", "null", "null"},
@@ -98,6 +102,11 @@ std::optional<Json> present_value(std::string_view class_name, const Field& fiel
   for (const Reread& row : reread)
     if (row.field == field.name && is_of(row.class_name, class_name) && value == parse_json(row.before, "value"))
       return row.now == "null" ? std::nullopt : std::optional(parse_json(row.now, "value"));
+  // Keras writes the factor f of these layers as [-f, f], and describes it as [0, f].
+  if (is_of("RandomSaturation RandomColorDegeneration", class_name) && std::string_view(field.name) == "factor" &&
+      value.is_array() && value.size() == 2 && value[0].is_number() && value[1].is_number() &&
+      value[0].get<double>() == -value[1].get<double>())
+    return value[1];
   const bool one = value.is_array() && value.size() == 1;
   return one && field.type == field_type<std::ptrdiff_t> ? value.front() : value;
 }
@@ -117,6 +126,9 @@ Json keras_object(std::string_view kind, std::string_view class_name, Json confi
     }
     config["optimizer_map"] = keras_object(kind, "OptimizerMap", std::move(inner));
   }
+  // A dtype of floats would make their indices floats.
+  const auto mode = config.find("output_mode");
+  if (mode != config.end() && *mode == "int" && is_of(of_integers, class_name)) config.erase("dtype");
   return object_json(module, class_name, std::move(config), nullptr);
 }
 

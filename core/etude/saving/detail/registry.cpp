@@ -4,6 +4,7 @@
 #include "etude/saving/config.hpp"
 #include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/shared_objects.hpp"
 
 namespace etude {
 
@@ -155,9 +156,7 @@ LayerPtr layer_with_flag(const Json& json) {
   return layer;
 }
 
-}  // namespace
-
-template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
+template <class T> std::shared_ptr<T> new_object(const Json& json) {
   const std::string& class_name = class_name_in(json);
   const Json& config = config_in(json);
   if constexpr (std::is_same_v<T, Layer>) {
@@ -165,6 +164,16 @@ template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
     if (config.contains("trainable")) return layer_with_flag(json);
   }
   return std::static_pointer_cast<T>(make_from(class_table<T>(), json, config));
+}
+
+}  // namespace
+
+template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
+  const SharedObjects shared;
+  if (auto object = shared.find(class_table<T>(), json)) return std::static_pointer_cast<T>(object);
+  std::shared_ptr<T> object = new_object<T>(json);
+  shared.add(class_table<T>(), json, object);
+  return object;
 }
 
 template <class T> std::string to_json(const T& object, int indent) {
