@@ -19,7 +19,6 @@
 #include "etude/base/integers.hpp"
 #include "etude/base/margins.hpp"
 #include "etude/base/shape.hpp"
-#include "etude/classes/class_table.hpp"
 #include "etude/classes/field.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/layers/layer.hpp"
@@ -29,9 +28,6 @@
 #include "etude/training/per_output.hpp"
 
 namespace etude {
-
-class Loss;
-class Metric;
 
 // registry.cpp reads and writes objects.
 template <class T> Json object_to_json(const T& object);
@@ -240,12 +236,9 @@ inline Json field_json(const Activation& field, const FieldPlace& place) {
         " is a function - expected a named activation, because code is not saved - pass a name.");
   return field.name().empty() ? "linear" : field.name();
 }
-/// Names of losses and metrics stay names, as in Keras; others become objects.
 template <class T> Json field_json(const Choice<T>& field, const FieldPlace&) {
   if (field.empty()) return nullptr;
-  if (field.object()) return object_to_json<T>(*field.object());
-  if constexpr (std::is_same_v<T, Loss> || std::is_same_v<T, Metric>) return field.name();
-  return object_to_json<T>(*make_of<T>(class_table<T>().named(field.name())));
+  return field.object() ? object_to_json<T>(*field.object()) : Json(field.name());
 }
 inline Json field_json(const LayerPtr& field, const FieldPlace&) {
   return field ? object_to_json<Layer>(*field) : Json(nullptr);

@@ -1,6 +1,7 @@
 #include "etude/saving/detail/input_config.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/saving/detail/keras_form.hpp"
 
 namespace etude {
 
@@ -12,11 +13,10 @@ const Json& array_in(const Json& config, const char* name, const std::string& cl
 }
 
 Json input_layer_json(const SymbolicTensor& input) {
-  return {{"class_name", "InputLayer"},
-          {"config",
-           {{"batch_shape", field_json(input.shape(), {})},
-            {"dtype", std::string(name_of(input.dtype()))},
-            {"name", input.name()}}}};
+  return keras_object("layer", "InputLayer",
+                      {{"batch_shape", field_json(input.shape(), {})},
+                       {"dtype", std::string(name_of(input.dtype()))},
+                       {"name", input.name()}});
 }
 
 Shape input_shape_in(const Json& config) {

@@ -143,6 +143,12 @@ Json model_json(bool functional, Json config) {
 
 Json policy_json(std::string_view name) { return object_json("keras", "DTypePolicy", {{"name", name}}, nullptr); }
 
+Json with_policy_name(Json config) {
+  if (const auto dtype = config.find("dtype"); dtype != config.end())
+    if (const Json* name = member_of(*dtype, "DTypePolicy", "name")) *dtype = Json(*name);
+  return config;
+}
+
 Json present_config(std::span<const Field> fields, std::string_view class_name, const Json& config) {
   const auto named = [&](std::string_view name) {
     const auto found = std::ranges::find_if(fields, [&](const Field& field) { return name == field.name; });

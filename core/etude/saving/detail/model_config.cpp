@@ -62,12 +62,13 @@ ModelPtr sequential_from(const Json& config) {
   auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
   const Json& all = array_in(config, "layers", "Sequential");
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const Json& layer = config_in(all[i]);
-    if (i == 0 && (is_input(all[i]) || layer.contains("batch_input_shape"))) shape = input_shape_in(layer);
-    if (i > 0 || !is_input(all[i]))
+    const bool input = i == 0 && is_input(all[i]);
+    if (input || (i == 0 && all[i].contains("config") && all[i]["config"].contains("batch_input_shape")))
+      shape = input_shape_in(config_in(all[i]));
+    if (!input)
       layers.push_back(object_from_json<Layer>(all[i]));
     else if ((*shape)[0] == -1)
-      layers.push_back(input_layer_from(layer));
+      layers.push_back(input_layer_from(config_in(all[i])));
   }
   auto model = std::make_shared<Sequential>(std::move(layers), options_in(config, "Sequential"));
   if (shape) model->build(*shape);
@@ -320,9 +321,9 @@ Json model_to_json(const Model& model) {
 
 ModelPtr model_from_json(const Json& json) {
   if (class_name_in(json) != "Sequential") return functional_from(config_in(json));
-  const auto config = json.find("config");  // in early versions the layers alone
-  const bool only_layers = config != json.end() && config->is_array();
-  return sequential_from(only_layers ? Json{{"layers", *config}} : config_in(json));
+  const auto config = json.find("config");
+  if (config == json.end() || !config->is_array()) return sequential_from(config_in(json));
+  return sequential_from({{"layers", *config}});  // the form of early versions
 }
 
 }  // namespace etude

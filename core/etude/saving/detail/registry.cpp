@@ -58,13 +58,27 @@ void update_config(const Saved& saved, Json& config) {
     config["name"] = layer.name();
     // Layers without variables do not have it as an option, but as a flag like all layers.
     if (config.contains("trainable") || !layer.trainable()) config["trainable"] = layer.trainable();
-    if (config.contains("dtype")) config["dtype"] = policy_json(layer.dtype_policy().name());
+    if (config.contains("dtype")) config["dtype"] = layer.dtype_policy().name();
   } else if (saved.optimizer) {
     if (config.contains("learning_rate") && config["learning_rate"].is_number())
       config["learning_rate"] = saved.optimizer->learning_rate();
   } else if (saved.name && config.contains("name")) {
     config["name"] = *saved.name;
   }
+}
+
+/// Keras writes initializers, regularizers, constraints and optimizers as objects, also those that were given by name.
+template <class T> void name_to_object(FieldType type, Json& value) {
+  if (type == field_type<Choice<T>> && value.is_string())
+    value = object_to_json<T>(*make_of<T>(class_table<T>().named(value.get_ref<const std::string&>())));
+}
+void name_to_object(FieldType type, Json& value) {
+  name_to_object<Initializer>(type, value);
+  name_to_object<Regularizer>(type, value);
+  name_to_object<Constraint>(type, value);
+  name_to_object<Optimizer>(type, value);
+  if (type == field_type<std::map<std::string, Choice<Optimizer>>>)
+    for (Json& each : value) name_to_object<Optimizer>(field_type<Choice<Optimizer>>, each);
 }
 
 [[noreturn]] void fail_without_options(const Saved& saved) {
@@ -93,6 +107,8 @@ Json saved_json(const Saved& saved) {
   Json config = config_of(entry.fields, saved.description.options(), entry.class_name);
   update_config(saved, config);
   if (!registered_name.empty()) return custom_object(entry.class_name, registered_name, std::move(config));
+  if (saved.layer && config.contains("dtype")) config["dtype"] = policy_json(saved.layer->dtype_policy().name());
+  for (const Field& field : entry.fields) name_to_object(field.type, config[field.name]);
   return keras_object(saved.table.kind(), entry.class_name, std::move(config));
 }
 
@@ -119,7 +135,7 @@ std::shared_ptr<void> make_from(const ClassTable& table, const Json& json, const
   const std::string& class_name = class_name_in(json);
   const std::string registered_name = registered_name_in(json);
   if (table.custom_classes().make && (!registered_name.empty() || !table.find(class_name)))
-    if (auto object = table.custom_classes().make({class_name, registered_name, json_text(config_in(json))}))
+    if (auto object = table.custom_classes().make({class_name, registered_name, json_text(with_policy_name(config_in(json)))}))
       return object;
   const ClassEntry& entry = entry_in(json, table);
   const auto read = entry.options();
