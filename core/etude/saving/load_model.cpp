@@ -74,8 +74,6 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   return model;
 }
 
-ModelPtr model_from_json(std::string_view text) {
-  return compiled_from_json(parse_json(text, "config"));
-}
+ModelPtr model_from_json(std::string_view text) { return compiled_from_json(parse_json(text, "config")); }
 
 }  // namespace etude

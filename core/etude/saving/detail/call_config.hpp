@@ -13,9 +13,9 @@ namespace etude {
 /// A call of a layer on these tensors, each in JSON, with the arguments of Keras.
 Json call_json(const Layer& layer, Json tensors);
 
-/// The histories of the inputs of a call, in the order of Étude's inputs: those of arguments, then those that have names.
-/// Throws Error(data) for arguments that are no tensors, unless they have their defaults. A mask that Keras passes on
-/// from layer to layer is left out, as there is one that creates it: Étude passes it on, too.
+/// The histories of the inputs of a call, in the order of Étude's inputs: those of arguments, then those that have
+/// names. Throws Error(data) for arguments that are no tensors, unless they have their defaults. A mask that Keras
+/// passes on from layer to layer is left out, as there is one that creates it: Étude passes it on, too.
 class CallReader {
  public:
   /// Reads calls of the layers of a Functional model.

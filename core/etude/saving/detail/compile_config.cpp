@@ -83,7 +83,8 @@ ModelPtr compiled_from_json(const Json& json) {
   for (const char* within : {"modelTopology", "model_config"})
     if (json.is_object() && !json.contains("class_name") && json.contains(within)) {
       Json inner = json[within];
-      if (json.contains("training_config") && inner.is_object()) inner["training_config"] = json["training_config"];
+      for (const char* name : {"training_config", "trainingConfig"})
+        if (json.contains(name) && inner.is_object()) inner["training_config"] = json[name];
       return compiled_from_json(inner);
     }
   check(describes_model(json), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),

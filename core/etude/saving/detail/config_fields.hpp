@@ -137,8 +137,8 @@ inline void read_field(const Json& json, Shape& field, const FieldPlace& place) 
 /// [...], "dtype": ...}}.
 void read_field(const Json& json, initializers::ConstantValue& field, const FieldPlace& place);
 Json field_json(const initializers::ConstantValue& field, const FieldPlace& place);
-/// The name of a function of Keras: {"module": "builtins", "class_name": "function", "config": "relu", …}; null for other
-/// JSON.
+/// The name of a function of Keras: {"module": "builtins", "class_name": "function", "config": "relu", …}; null for
+/// other JSON.
 const Json* function_in(const Json& json);
 inline void read_field(const Json& json, Activation& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = {});

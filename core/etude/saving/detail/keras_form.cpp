@@ -27,7 +27,11 @@ struct Renamed {
   std::string_view class_name, before;
   const char* now;
 };
-constexpr Renamed renamed[] = {{"LeakyReLU", "alpha", "negative_slope"}, {"", "lr", "learning_rate"}};
+constexpr Renamed renamed[] = {{"LeakyReLU", "alpha", "negative_slope"},
+                               {"", "lr", "learning_rate"},
+                               {"", "learningRate", "learning_rate"},  // optimizers of TensorFlow.js
+                               {"", "beta1", "beta_1"},
+                               {"", "beta2", "beta_2"}};
 
 /// A field that is ignored with this value, a text in JSON, or with any if that is empty.
 struct Ignored {
@@ -57,21 +61,24 @@ constexpr Ignored ignored[] = {{"", "dtype", ""},
                                {"LossScaleOptimizer", "use_ema", "false"},
                                {"LossScaleOptimizer", "ema_momentum", ""}};
 
-/// A value that has another name now, or stands for the default if that is "null".
+/// A value, a text in JSON, that has another name now; null for one that stands for the default.
 struct Reread {
-  std::string_view class_name, field, before, now;
+  std::string_view class_name, field, before;
+  const char* now;
 };
 constexpr std::string_view of_integers =
     "StringLookup IntegerLookup Discretization Hashing TextVectorization HashedCrossing";
-constexpr Reread reread[] = {{"VarianceScaling", "distribution", "\"normal\"", "\"truncated_normal\""},
-                             {"", "reduction", "\"auto\"", "null"},
-                             {"", "name", "null", "null"},
-                             {"", "dtype", "null", "null"},
-                             {"", "data_format", "null", "null"},
-                             {of_integers, "dtype", "\"int64\"", "null"},
-                             {of_integers, "dtype", "\"string\"", "null"}};
+constexpr Reread reread[] = {{"VarianceScaling", "distribution", "\"normal\"", "truncated_normal"},
+                             {"", "reduction", "\"auto\"", nullptr},
+                             {"", "name", "null", nullptr},
+                             {"", "dtype", "null", nullptr},
+                             {"", "data_format", "null", nullptr},
+                             {of_integers, "dtype", "\"int64\"", nullptr},
+                             {of_integers, "dtype", "\"string\"", nullptr}};
 
-bool is_of(std::string_view row, std::string_view class_name) { return row.empty() || row.find(class_name) != row.npos; }
+bool is_of(std::string_view row, std::string_view class_name) {
+  return row.empty() || row.find(class_name) != row.npos;
+}
 
 /// A member of the config of an object of that class of Keras; null if it is none.
 const Json* member_of(const Json& json, const char* class_name, const char* name) {
@@ -100,8 +107,8 @@ std::optional<Json> present_value(std::string_view class_name, const Field& fiel
                                          {"OptimizerMap", "optimizer_map"}})
     if (const Json* found = member_of(value, of_class, member)) return present_value(class_name, field, *found);
   for (const Reread& row : reread)
-    if (row.field == field.name && is_of(row.class_name, class_name) && value == parse_json(row.before, "value"))
-      return row.now == "null" ? std::nullopt : std::optional(parse_json(row.now, "value"));
+    if (row.field == field.name && is_of(row.class_name, class_name) && json_text(value) == row.before)
+      return row.now ? std::optional<Json>(row.now) : std::nullopt;
   // Keras writes the factor f of these layers as [-f, f], and describes it as [0, f].
   if (is_of("RandomSaturation RandomColorDegeneration", class_name) && std::string_view(field.name) == "factor" &&
       value.is_array() && value.size() == 2 && value[0].is_number() && value[1].is_number() &&
@@ -142,12 +149,6 @@ Json model_json(bool functional, Json config) {
 }
 
 Json policy_json(std::string_view name) { return object_json("keras", "DTypePolicy", {{"name", name}}, nullptr); }
-
-Json with_policy_name(Json config) {
-  if (const auto dtype = config.find("dtype"); dtype != config.end())
-    if (const Json* name = member_of(*dtype, "DTypePolicy", "name")) *dtype = Json(*name);
-  return config;
-}
 
 Json present_config(std::span<const Field> fields, std::string_view class_name, const Json& config) {
   const auto named = [&](std::string_view name) {

@@ -21,8 +21,6 @@ Json model_json(bool functional, Json config);
 
 /// A dtype policy as an object.
 Json policy_json(std::string_view name);
-/// A config whose dtype is a name.
-Json with_policy_name(Json config);
 
 /// A config of any version with the present names and values of the options of a class. Fields without effect are left
 /// out: those of other backends, and those whose value is the only one that Étude has.

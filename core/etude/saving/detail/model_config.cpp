@@ -32,12 +32,24 @@ LayerOptions options_in(const Json& config, const std::string& class_name) {
 }
 
 /// A layer of a model, with the shape of its only input.
-Json layer_json(const Layer& layer, std::optional<Shape> input) {
+Json layer_json(const Layer& layer, const std::optional<Shape>& input) {
   Json json = object_to_json<Layer>(layer);
-  if (!input || input->rank() == 0 || dynamic_cast<const Functional*>(&layer)) return json;
-  if (!keeps_rows(layer)) (*input)[0] = -1;
-  json["build_config"] = {{"input_shape", field_json(*input, {})}};
+  if (input && !dynamic_cast<const Functional*>(&layer))
+    json["build_config"] = {{"input_shape", field_json(*input, {})}};
   return json;
+}
+
+/// The shapes of the inputs of the layers, as far as they are known.
+std::vector<std::optional<Shape>> input_shapes(const Sequential& model) {
+  const std::vector<LayerPtr> layers = model.layers();
+  std::vector<std::optional<Shape>> shapes(layers.size());
+  if (!model.has_input()) return shapes;
+  SymbolicTensor at = model.outputs().front();
+  for (std::size_t i = layers.size(); i > 0 && at.call()->layer == layers[i - 1]; --i) {
+    at = SymbolicTensor(at.call()->inputs.front());
+    shapes[i - 1] = at.shape();
+  }
+  return shapes;
 }
 
 Json sequential_config(const Sequential& model) {
@@ -47,8 +59,8 @@ Json sequential_config(const Sequential& model) {
     config["layers"].push_back(input_layer_json(input));
     config["build_input_shape"] = field_json(input.shape(), {});
   }
-  for (const LayerPtr& layer : model.layers())
-    config["layers"].push_back(layer_json(*layer, model.has_input() ? layer->input_shape() : std::nullopt));
+  const std::vector<std::optional<Shape>> shapes = input_shapes(model);
+  for (std::size_t i = 0; i < shapes.size(); ++i) config["layers"].push_back(layer_json(*model.layers()[i], shapes[i]));
   if (!model.has_input() && model.built() && model.input_shape())
     config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
   return config;

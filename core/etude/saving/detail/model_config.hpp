@@ -25,8 +25,8 @@ ModelPtr model_from_json(const Json& json);
 /// The same, with Keras's compile_config if the model is compiled. The text of a model that was compiled with functions
 /// lacks it.
 Json compiled_to_json(const Model& model);
-/// The same, compiled if the text has a compile_config, or Keras 2's training_config. Reads model.json of TensorFlow.js,
-/// too, which has the description within. Throws Error(value) for a text that describes no model.
+/// The same, compiled if the text has a compile_config, or Keras 2's training_config. Reads model.json of
+/// TensorFlow.js, too, which has the description within. Throws Error(value) for a text that describes no model.
 ModelPtr compiled_from_json(const Json& json);
 
 /// The arguments of compile(); null if the model is not compiled. Throws Error(value) for losses and metrics that are

@@ -135,7 +135,7 @@ std::shared_ptr<void> make_from(const ClassTable& table, const Json& json, const
   const std::string& class_name = class_name_in(json);
   const std::string registered_name = registered_name_in(json);
   if (table.custom_classes().make && (!registered_name.empty() || !table.find(class_name)))
-    if (auto object = table.custom_classes().make({class_name, registered_name, json_text(with_policy_name(config_in(json)))}))
+    if (auto object = table.custom_classes().make({class_name, registered_name, json_text(config_in(json))}))
       return object;
   const ClassEntry& entry = entry_in(json, table);
   const auto read = entry.options();

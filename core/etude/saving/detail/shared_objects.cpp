@@ -1,7 +1,15 @@
 #include "etude/saving/detail/shared_objects.hpp"
 
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+
 namespace etude {
 namespace {
+
+thread_local int depth = 0;
+thread_local std::map<std::pair<const ClassTable*, std::int64_t>, std::shared_ptr<void>> all;
 
 std::optional<std::int64_t> id_in(const Json& json) {
   const auto id = json.find("shared_object_id");
@@ -10,8 +18,11 @@ std::optional<std::int64_t> id_in(const Json& json) {
 
 }  // namespace
 
-thread_local int SharedObjects::depth = 0;
-thread_local std::map<std::pair<const ClassTable*, std::int64_t>, std::shared_ptr<void>> SharedObjects::all;
+SharedObjects::SharedObjects() { ++depth; }
+
+SharedObjects::~SharedObjects() {
+  if (--depth == 0) all.clear();
+}
 
 std::shared_ptr<void> SharedObjects::find(const ClassTable& kind, const Json& json) const {
   const auto id = id_in(json);

@@ -1,11 +1,7 @@
 #pragma once
 
 /// Private to core/saving: objects that several places of a config share.
-#include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
-#include <utility>
 
 #include "etude/saving/detail/json.hpp"
 
@@ -17,20 +13,14 @@ class ClassTable;
 /// object, as in the files of Keras.
 class SharedObjects {
  public:
-  SharedObjects() { ++depth; }
-  ~SharedObjects() {
-    if (--depth == 0) all.clear();
-  }
+  SharedObjects();
+  ~SharedObjects();
   SharedObjects(const SharedObjects&) = delete;
   SharedObjects& operator=(const SharedObjects&) = delete;
 
   /// The object of such a config; null before it was added.
   std::shared_ptr<void> find(const ClassTable& kind, const Json& json) const;
   void add(const ClassTable& kind, const Json& json, std::shared_ptr<void> object) const;
-
- private:
-  static thread_local int depth;
-  static thread_local std::map<std::pair<const ClassTable*, std::int64_t>, std::shared_ptr<void>> all;
 };
 
 }  // namespace etude
