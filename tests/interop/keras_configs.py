@@ -4,7 +4,8 @@
     python keras_configs.py PROGRAM
 
 PROGRAM is the binary etude_configs. Of every class that Keras has, Keras creates an object from Etude's JSON, and Etude
-an object from the JSON of that one; from its JSON Keras creates an object with the same options. Failures are listed; the status is 1 if there
+an object from the JSON of that one; from its JSON Keras creates an object with the same options. Models of Keras become
+models of Etude, whose JSON gives a model of Keras with the same results. Failures are listed; the status is 1 if there
 are any.
 """
 import json
@@ -12,7 +13,7 @@ import os
 import subprocess
 import sys
 
-os.environ.setdefault("KERAS_BACKEND", "jax")
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")  # only with it Keras has layers of strings
 
 import keras
 import numpy as np

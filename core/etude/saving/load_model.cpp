@@ -5,7 +5,7 @@
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
-#include "etude/saving/detail/registry.hpp"
+#include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/save_model.hpp"
 
 namespace etude {

@@ -10,8 +10,7 @@
 #include "etude/layers/projected_attention.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/input_config.hpp"
-#include "etude/saving/detail/model_config.hpp"
-#include "etude/saving/detail/registry.hpp"
+#include "etude/saving/detail/object_parts.hpp"
 
 namespace etude {
 namespace {
@@ -42,6 +41,11 @@ void add_all(const Json& json, std::vector<const Json*>& histories) {
   if (is_history(json)) return histories.push_back(&json);
   if (json.is_structured())
     for (const Json& each : json) add_all(each, histories);
+}
+
+/// Whether it is the default of an argument, or a list of such: the masks of several inputs.
+bool is_default(const Json& json) {
+  return json.is_null() || json == false || (json.is_structured() && std::ranges::all_of(json, is_default));
 }
 
 [[noreturn]] void wrong(const std::string& layer, const std::string& argument, const Json& value) {
@@ -94,7 +98,7 @@ void CallReader::add_named(const Json& arguments, const std::string& layer, std:
   std::array<std::vector<const Json*>, tensor_arguments.size()> found;
   if (!arguments.is_object()) return;
   for (const auto& [name, value] : arguments.items()) {
-    if (value.is_null() || value == false || (name == "mask" && passes_mask(value))) continue;
+    if (is_default(value) || (name == "mask" && passes_mask(value))) continue;
     const auto* place = std::ranges::find(tensor_arguments, name);
     if (place == tensor_arguments.end() || !value.is_structured() ||
         !add_tensors(value, layer, found[static_cast<std::size_t>(place - tensor_arguments.begin())]))
@@ -135,14 +139,14 @@ void CallReader::need(const Json& config) {
     if (found == layers.end() || !needed_.insert(name).second) continue;
     const auto nodes = found->second->find("inbound_nodes");
     if (nodes == found->second->end() || !nodes->is_array()) continue;
-    for (const Json& node : *nodes) {
-      if (is_op(*found->second)) {
-        add_all(node, open);
+    for (const Json& node : *nodes)
+      if (node.is_object() && node.contains("kwargs") && !is_op(*found->second)) {
+        if (node.contains("args")) add_all(node["args"], open);
+        for (const auto& [argument, value] : node["kwargs"].items())
+          if (argument != "mask") add_all(value, open);
       } else {
-        const std::vector<const Json*> inputs = this->inputs(node, name);
-        for (const Json* input : inputs) add_all(*input, open);
+        add_all(node, open);
       }
-    }
   }
 }
 

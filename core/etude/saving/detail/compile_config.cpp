@@ -4,7 +4,7 @@
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/model_config.hpp"
-#include "etude/saving/detail/registry.hpp"
+#include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
 
 namespace etude {
@@ -56,12 +56,6 @@ void compile_from_json(Model& model, const Json& json) {
   model.compile(options_from_json<CompileOptions>("compile", json));
 }
 
-bool describes_model(const Json& json) {
-  if (json.is_object() && !json.contains("class_name"))
-    return json.contains("modelTopology") || json.contains("model_config");
-  return registered_name_in(json).empty() && is_model_class(class_name_in(json));
-}
-
 Json compiled_to_json(const Model& model) {
   Json json = model_to_json(model);
   if (!model.compiled()) return json;
@@ -88,7 +82,7 @@ ModelPtr compiled_from_json(const Json& json) {
       return compiled_from_json(inner);
     }
   check(describes_model(json), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
-        "\" - expected Sequential or Functional - make layers by from_json<Layer>().");
+        "\" - expected Sequential or Functional", " - make layers by from_json<Layer>().");
   const SharedObjects shared;
   ModelPtr model = model_from_json(json);
   if (Json config = compile_config_in(json); !config.is_null()) {

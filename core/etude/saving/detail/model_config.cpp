@@ -10,8 +10,8 @@
 #include "etude/saving/detail/input_config.hpp"
 #include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/op_config.hpp"
-#include "etude/saving/detail/registry.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/sequential.hpp"
 
@@ -314,10 +314,6 @@ Shape build_shape(const Model& model) {
   Shape result = *model.input_shape();
   if (result.rank() > 0 && !keeps_rows(model)) result[0] = -1;
   return result;
-}
-
-bool is_model_class(const std::string& class_name) {
-  return class_name == "Sequential" || class_name == "Functional" || class_name == "Model";
 }
 
 Json model_to_json(const Model& model) {

@@ -8,12 +8,6 @@
 
 namespace etude {
 
-/// Whether the name is that of a model: Sequential, Functional, or Model, which Keras 2 calls the second.
-bool is_model_class(const std::string& class_name);
-
-/// Whether a text describes a model, rather than another layer: also the model.json of TensorFlow.js.
-bool describes_model(const Json& json);
-
 /// The shape for which a model is built, which must have one: with any batch size, unless its layers depend on one.
 Shape build_shape(const Model& model);
 

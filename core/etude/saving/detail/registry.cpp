@@ -1,35 +1,11 @@
-#include "etude/saving/detail/registry.hpp"
-
 #include "etude/classes/class_table.hpp"
 #include "etude/saving/config.hpp"
 #include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
 
 namespace etude {
-
-const std::string& class_name_in(const Json& json) {
-  const bool named = json.is_object() && json.contains("class_name") && json["class_name"].is_string();
-  check(named, ErrorKind::data, "config", json_text(json).substr(0, 80),
-        " - expected {\"class_name\": …, \"config\": {…}} - check the text.");
-  return json["class_name"].get_ref<const std::string&>();
-}
-
-std::string registered_name_in(const Json& json) {
-  const auto found = json.find("registered_name");
-  if (found == json.end() || !found->is_string()) return "";
-  const auto& name = found->get_ref<const std::string&>();
-  return is_registered_name(name) ? name : "";
-}
-
-const Json& config_in(const Json& json) {
-  static const Json none = Json::object();
-  if (!json.contains("config")) return none;
-  check(json["config"].is_object(), ErrorKind::data, class_name_in(json),
-        "a config that is not an object: ", json_text(json["config"]).substr(0, 80),
-        " - expected {\"class_name\": …, \"config\": {…}} - check the text.");
-  return json["config"];
-}
 
 namespace {
 
