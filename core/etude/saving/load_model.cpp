@@ -3,6 +3,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"

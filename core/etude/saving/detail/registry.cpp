@@ -1,12 +1,12 @@
 #include "etude/classes/class_table.hpp"
 #include "etude/saving/config.hpp"
+#include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
 
 namespace etude {
-
 namespace {
 
 /// An object of any kind, without its C++ type. Functions by address would keep JSON in the core of a page's module:
