@@ -18,7 +18,9 @@ template <class T> const Config& defaults(const std::string& class_name) {
   const auto found = known.find(class_name);
   if (found != known.end()) return found->second;
   const Config least{{"class_name", class_name}, {"config", samples::needed(class_name)}};
-  return known[class_name] = Config::parse(to_json(*from_json<T>(least.dump())));
+  Config object = Config::parse(to_json(*from_json<T>(least.dump())));
+  object["class_name"] = class_name;  // Keras calls one otherwise
+  return known[class_name] = object;
 }
 
 /// An object of any class of a kind, in half of the cases only by its name.
