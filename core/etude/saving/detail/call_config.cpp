@@ -48,6 +48,9 @@ bool is_default(const Json& json) {
   return json.is_null() || json == false || (json.is_structured() && std::ranges::all_of(json, is_default));
 }
 
+/// Whether it is the name of an argument for the masks of inputs.
+bool is_mask(std::string_view name) { return name.ends_with("mask") && name != "attention_mask"; }
+
 [[noreturn]] void wrong(const std::string& layer, const std::string& argument, const Json& value) {
   fail(ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument, " = ",
        json_text(value).substr(0, 80), " - expected calls with inputs alone - create the model in code.");
@@ -98,7 +101,7 @@ void CallReader::add_named(const Json& arguments, const std::string& layer, std:
   std::array<std::vector<const Json*>, tensor_arguments.size()> found;
   if (!arguments.is_object()) return;
   for (const auto& [name, value] : arguments.items()) {
-    if (is_default(value) || (name == "mask" && passes_mask(value))) continue;
+    if (is_default(value) || (is_mask(name) && passes_mask(value))) continue;
     const auto* place = std::ranges::find(tensor_arguments, name);
     if (place == tensor_arguments.end() || !value.is_structured() ||
         !add_tensors(value, layer, found[static_cast<std::size_t>(place - tensor_arguments.begin())]))
@@ -143,7 +146,7 @@ void CallReader::need(const Json& config) {
       if (node.is_object() && node.contains("kwargs") && !is_op(*found->second)) {
         if (node.contains("args")) add_all(node["args"], open);
         for (const auto& [argument, value] : node["kwargs"].items())
-          if (argument != "mask") add_all(value, open);
+          if (!is_mask(argument)) add_all(value, open);
       } else {
         add_all(node, open);
       }
