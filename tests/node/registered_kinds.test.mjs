@@ -118,7 +118,7 @@ const unknown = [
 ];
 
 const network = () => {
-  const options = { kernelInitializer: new Alternating({ number: 0.25 }), kernelRegularizer: new SumOfSquares({ number: 0.01 }), kernelConstraint: new AtMost({ number: 0.3 }) };
+  const options = { kernelInitializer: new Alternating({ number: 0.25 }), kernelRegularizer: new SumOfSquares({ number: 0.01 }), kernelConstraint: new AtMost({ number: 0.25 }) };
   return et.sequential([et.layers.dense({ units: 4, activation: 'tanh', ...options }), new Gain({ initializer: new Alternating({ number: 0.5 }) }), et.layers.dense({ units: 1, kernelInitializer: new Alternating({ number: 0.125 }) })]);
 };
 const compiled = (options) => {
@@ -154,7 +154,7 @@ test('a saved and loaded model with objects of every kind continues training wit
     assert.deepEqual((await copy.fit(x, y, more)).history, history);
     assert.deepEqual(weightsOf(copy), weightsOf(model));
     assert.deepEqual(valuesOf(copy.optimizer.variables), valuesOf(model.optimizer.variables));
-    assert.ok(Math.max(...copy.getWeights()[0].data) <= 0.3, 'the constraint was lost');
+    assert.ok(Math.max(...copy.getWeights()[0].data) <= 0.25, 'the constraint was lost');
   }
   // Only a registered class is saved again.
   copies[0].save(path);
@@ -171,8 +171,8 @@ test('objects by names of outputs, and within other objects, are saved', async (
   await model.fit(x, [y, y], quiet);
   model.save(join(folder, 'outputs'));
   const loaded = et.loadModel(join(folder, 'outputs'));
-  assert.deepEqual(loaded.metricsNames, model.metricsNames);
   assert.deepEqual(await loaded.fit(x, [y, y], quiet), await model.fit(x, [y, y], quiet));
+  assert.deepEqual(loaded.metricsNames, ['loss', 'a_loss', 'b_loss', 'b_largest_error', 'b_mae']);
   assert.deepEqual(valuesOf(loaded.optimizer.variables), valuesOf(model.optimizer.variables));
 });
 
@@ -223,7 +223,7 @@ test('an optimizer is written with its options and its current learning rate', (
 
 test("serialize and deserialize also accept Étude's objects, and leave names, numbers and nothing as they are", async () => {
   const text = et.regularizers.serialize(et.regularizers.l2({ l2: 0.5 }));
-  assert.deepEqual(text, { class_name: 'L2', config: { l2: 0.5 } });
+  assert.deepEqual([text.class_name, text.config], ['L2', { l2: 0.5 }]);
   const dense = et.layers.dense({ units: 1, kernelRegularizer: et.regularizers.deserialize(text) });
   assert.deepEqual(et.layers.serialize(dense).config.kernel_regularizer, text);
   for (const plain of ['ones', null, undefined]) assert.deepEqual([et.initializers.serialize(plain), et.initializers.deserialize(plain)], [plain, plain]);

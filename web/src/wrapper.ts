@@ -1,4 +1,5 @@
 import { describe, fail } from './error.js';
+import type * as native from './etude.mjs';
 import { Layer, type Config } from './layer.js';
 import { isLayer } from './layer_base.js';
 import type { LayerLike } from './model.js';
@@ -23,14 +24,14 @@ export interface WrapperOptions extends options.CustomLayerOptions {
  *     const model = et.sequential([new Residual({ layer: et.layers.dense({ units: 8 }) })]);
  */
 export abstract class Wrapper extends Layer {
-  /** The layer that it contains. */
-  readonly layer: LayerLike;
+  /** The layer that it contains, with the members that all layers have. */
+  readonly layer: native.Layer;
 
   /** Options: the layer, and those of all layers. Throws EtudeError "value" without a layer. */
   constructor({ layer, ...others }: WrapperOptions = {} as WrapperOptions) {
     super(others);
     if (!isLayer(layer)) fail('value', this.className, `layer = ${describe(layer)} - expected a layer - set layer.`);
-    this.layer = layer;
+    this.layer = layer as native.Layer;
   }
   /** Its options, with the config of its layer. Subclasses add theirs. */
   override getConfig(): Config {
