@@ -14,7 +14,7 @@ after(() => rmSync(folder, { recursive: true }));
 const x = waves([8, 3]), y = signsOf(x);
 const quiet = { verbose: 0, shuffle: false, batchSize: 4 };
 
-/** What the classes below have in common: a number, which their objects are made with. */
+/** What some classes below have in common: a number, which their objects are made with. */
 const withNumber = (Base) =>
   class extends Base {
     constructor({ number = 1, ...options } = {}) {
@@ -37,9 +37,16 @@ const withConfig = (Base) =>
     }
   };
 
-class SquaredError extends withNumber(et.Loss) {
+class SquaredError extends et.Loss {
+  constructor({ factor = 1, ...options } = {}) {
+    super(options);
+    this.factor = factor;
+  }
   call(yTrue, yPred) {
-    return ops.multiply(ops.mean(ops.square(ops.subtract(yPred, yTrue)), [-1]), this.number);
+    return ops.multiply(ops.mean(ops.square(ops.subtract(yTrue, yPred)), [-1]), this.factor);
+  }
+  getConfig() {
+    return { ...super.getConfig(), factor: this.factor };
   }
 }
 class LargestError extends withNumber(et.Metric) {
@@ -103,7 +110,13 @@ class Gain extends et.Layer {
     return new Gain({ initializer: et.initializers.deserialize(initializer), ...options });
   }
 }
-const all = { SquaredError, LargestError, Momentum, Slowing, Alternating, SumOfSquares, AtMost, Gain };
+/** x + layer(x). */
+class Residual extends et.Wrapper {
+  call(x, training) {
+    return ops.add(x, this.layer.call(x, training));
+  }
+}
+const all = { SquaredError, LargestError, Momentum, Slowing, Alternating, SumOfSquares, AtMost, Gain, Residual };
 for (const each of Object.values(all)) et.registerClass(each, { package: 'my_package' });
 
 /** Classes that are not registered, one of each kind but layers. */
@@ -124,14 +137,14 @@ const network = () => {
 const compiled = (options) => {
   const model = network();
   const optimizer = new Momentum({ learningRate: new Slowing({ number: 0.1 }), number: 0.8, globalClipnorm: 2 });
-  model.compile({ optimizer, loss: new SquaredError({ number: 2 }), metrics: [new LargestError({ name: 'twice', number: 2 })], ...options });
+  model.compile({ optimizer, loss: new SquaredError({ factor: 2 }), metrics: [new LargestError({ name: 'twice', number: 2 })], ...options });
   return model;
 };
 const valuesOf = (variables) => variables.map((variable) => [...variable.value().data]);
 
 // Keras 3.15.1 writes Python classes of these names and options in this form; JavaScript's optimizer leaves out what it was not given.
 const forms = {
-  loss: '{"module":null,"class_name":"SquaredError","config":{"name":"squared_error","reduction":"sum_over_batch_size","number":2},"registered_name":"my_package>SquaredError"}',
+  loss: '{"module":null,"class_name":"SquaredError","config":{"name":"squared_error","reduction":"sum_over_batch_size","factor":2},"registered_name":"my_package>SquaredError"}',
   metric: '{"module":null,"class_name":"LargestError","config":{"name":"twice","dtype":"float32","number":2},"registered_name":"my_package>LargestError"}',
   schedule: '{"module":null,"class_name":"Slowing","config":{"number":0.25},"registered_name":"my_package>Slowing"}',
   optimizer:
@@ -167,7 +180,7 @@ test('objects by names of outputs, and within other objects, are saved', async (
   const outputs = ['a', 'b'].map((name) => et.layers.dense({ units: 1, name, kernelInitializer: new Alternating({ number: 0.5 }) }).apply(input));
   const model = et.model({ inputs: [input], outputs });
   const optimizer = et.optimizers.lossScaleOptimizer({ innerOptimizer: new Momentum({ learningRate: 0.1 }), initialScale: 8 });
-  model.compile({ optimizer, loss: { a: new SquaredError({ number: 3 }), b: 'mse' }, metrics: { b: [new LargestError(), 'mae'] } });
+  model.compile({ optimizer, loss: { a: new SquaredError({ factor: 3 }), b: 'mse' }, metrics: { b: [new LargestError(), 'mae'] } });
   await model.fit(x, [y, y], quiet);
   model.save(join(folder, 'outputs'));
   const loaded = et.loadModel(join(folder, 'outputs'));
@@ -195,7 +208,7 @@ test('a described and a cloned model have new objects with the same options', ()
 
 test('objects are written and read in the form of Keras', () => {
   const loss = JSON.parse(forms.loss), metric = JSON.parse(forms.metric), schedule = JSON.parse(forms.schedule), optimizer = JSON.parse(forms.optimizer);
-  assert.deepEqual(et.losses.serialize(new SquaredError({ number: 2 })), loss);
+  assert.deepEqual(et.losses.serialize(new SquaredError({ factor: 2 })), loss);
   assert.deepEqual(et.losses.deserialize(loss).getConfig(), loss.config);
   const { dtype, ...options } = metric.config;
   assert.equal(dtype, 'float32');
@@ -234,13 +247,13 @@ test("serialize and deserialize also accept Étude's objects, and leave names, n
 
 test('an object whose class is not registered is not saved, and the error says what to call', async () => {
   for (const [family, Class, kind] of unknown) {
-    await assertError(() => family.serialize(new Class({ number: 1 })), 'value', `[toJson] ${kind} of the class ${Class.name}, which is not registered`, `call et.registerClass(${Class.name}) first`);
+    await assertError(() => family.serialize(new Class()), 'value', `[toJson] ${kind} of the class ${Class.name}, which is not registered`, `call et.registerClass(${Class.name}) first`);
     const { name } = Object.getPrototypeOf(Class), config = { class_name: name, config: {}, registered_name: `theirs>${name}` };
     const text = `the ${kind.split(' ')[1]} "theirs>${name}", whose class is not registered`;
     await assertError(() => family.deserialize(config), 'value', `[fromJson] ${text}`, `call et.registerClass(${name}, { package: "theirs" }) first`);
   }
   const [, UnknownInitializer] = unknown[4];
-  const dense = et.sequential([et.layers.dense({ units: 1, kernelInitializer: new UnknownInitializer({ number: 1 }) })]);
+  const dense = et.sequential([et.layers.dense({ units: 1, kernelInitializer: new UnknownInitializer() })]);
   dense.build([-1, 3]);
   await assertError(() => et.cloneModel(dense), 'value', 'an initializer of the class UnknownInitializer, which is not registered');
   const gain = { class_name: 'Gain', config: {}, registered_name: 'my_package>Gain' };
@@ -262,10 +275,10 @@ test('a getConfig that fails loses nothing: the folder keeps its model, and trai
   await refused([1], 'an array of 1 of the class SquaredError');
   await refused('name', '"name" of the class SquaredError');
   await refused(Promise.resolve({ name }), 'config = a Promise');
-  await refused({ name, number: NaN }, 'config.number = NaN');
+  await refused({ name, factor: NaN }, 'config.factor = NaN');
   await refused({ name, weigh: () => 1 }, 'config.weigh = a function');
   await refused({ name, constraint: new AtMost({ number: 1 }) }, 'config.constraint = a AtMost');
-  await refused({ number: 1 }, 'a config of "squared_error" whose name is undefined - expected that of the loss');
+  await refused({ factor: 1 }, 'a config of "squared_error" whose name is undefined - expected that of the loss');
   loss.getConfig = () => {
     throw error;
   };
@@ -297,7 +310,7 @@ test('fromConfig returns an object of its kind and name', async () => {
     }
   }
   et.registerClass(Returns);
-  const config = et.losses.serialize(new Returns({ name: 'first', number: 2 }));
+  const config = et.losses.serialize(new Returns({ name: 'first', factor: 2 }));
   assert.ok(et.losses.deserialize(config) instanceof Returns);
   Returns.make = () => new AtMost({ number: 1 });
   await assertError(() => et.losses.deserialize(config), 'value', '[fromConfig] a AtMost of the class Returns - expected a loss');
@@ -311,12 +324,6 @@ test('the base classes are not registered', async () => {
 });
 
 test('a Wrapper has a layer, which is trained and saved with it', async () => {
-  class Residual extends et.Wrapper {
-    call(x, training) {
-      return ops.add(x, this.layer.call(x, training));
-    }
-  }
-  et.registerClass(Residual, { package: 'my_package' });
   const layer = et.layers.dense({ units: 3 });
   const model = et.sequential([new Residual({ layer, name: 'outer' }), new Residual({ layer: new Residual({ layer: new Gain() }) }), et.layers.dense({ units: 1 })]);
   model.compile(mse());

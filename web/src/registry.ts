@@ -6,13 +6,12 @@ import { host } from './module.js';
 import { RnnCell } from './rnn_cell.js';
 import { Wrapper } from './wrapper.js';
 
-type CustomObject = Layer | RnnCell | CustomLoss | CustomMetric | CustomOptimizer | CustomInitializer | CustomRegularizer | CustomConstraint | CustomSchedule;
 /**
  * A custom class: one that extends `et.Layer`, `et.RnnCell`, `et.Loss`, `et.Metric`, `et.Optimizer`,
  * `et.LearningRateSchedule`, `et.Initializer`, `et.Regularizer` or `et.Constraint`.
  */
 export interface CustomClass {
-  new (...given: never[]): CustomObject;
+  new (...given: never[]): { getConfig(): Config };
   /** Its name in configs, where a minifier renames classes. Default: its `name`. */
   readonly className?: string;
   readonly name: string;
@@ -29,7 +28,7 @@ export interface RegisterOptions {
 }
 
 /** The base classes of each kind of classes, by the kind's name in the module. */
-const kinds: Record<string, readonly (abstract new (...given: never[]) => CustomObject)[]> = {
+const kinds: Record<string, readonly (abstract new (...given: never[]) => object)[]> = {
   layer: [Layer, RnnCell, Wrapper],
   loss: [CustomLoss],
   metric: [CustomMetric],
@@ -111,7 +110,7 @@ const fromFile = new Map([...toFile].map(([name, ofKeras]) => [ofKeras, name]));
 const renamed = (config: Config, names: Map<string, string>): Config => Object.fromEntries(Object.entries(config).map(([name, value]) => [names.get(name) ?? name, value]));
 
 /** How an object of a custom class is saved. The module calls it. */
-function describeObject(object: CustomObject): { className: string; registeredName: string; config: string } {
+function describeObject(object: InstanceType<CustomClass>): { className: string; registeredName: string; config: string } {
   const customClass = object.constructor as unknown as CustomClass, className = classNameOf(customClass), kind = kindOf(customClass) as string;
   const who = object instanceof Layer || object instanceof RnnCell ? `"${object.name}"` : withArticle(kind);
   const registeredName = registeredNames.get(customClass) ?? refuse('toJson', `${who} of the class ${className}, which is not registered - expected a class of a registered name - call et.registerClass(${className}) first, or save only the model's weights.`);

@@ -2,9 +2,6 @@
 import type { Config } from './layer.js';
 import { module } from './module.js';
 
-/** What stands for itself where an object of a class may stand: a name, a number, or nothing. */
-type Plain = string | number | null | undefined;
-
 /** The functions of a family that write and read its objects, as in Keras. */
 export interface Serialization<Kind> {
   /**
@@ -12,10 +9,10 @@ export interface Serialization<Kind> {
    * a number stay as they are. Throws EtudeError "value" if the class is not registered.
    */
   serialize(object: Kind): Config;
-  serialize<Given extends Plain>(given: Kind | Given): Config | Given;
+  serialize<Given extends string | number | null | undefined>(given: Kind | Given): Config | Given;
   /** A new object of such a config, for the `fromConfig` of that class. */
   deserialize(config: Config): Kind;
-  deserialize<Given extends Plain>(config: Config | Given): Kind | Given;
+  deserialize<Given extends string | number | null | undefined>(config: Config | Given): Kind | Given;
 }
 
 const isObject = (given: unknown): given is object => typeof given === 'object' && given !== null;
