@@ -27,7 +27,7 @@ export interface RegisterOptions {
   name?: string | undefined;
 }
 
-/** The base classes of each kind of classes, by the kind's name in the module. */
+/** The base classes of each kind of classes, which are not registered themselves, by the kind's name in the module. */
 const kinds: Record<string, readonly (abstract new (...given: never[]) => object)[]> = {
   layer: [Layer, RnnCell, Wrapper],
   loss: [CustomLoss],
