@@ -8,26 +8,41 @@ namespace {
 
 using js::call_host, js::from_js, js::UserObject, js::val;
 
-/// Calls visit.operator()<Kind>() for the kind of classes of that name.
-template <class Visitor> auto with_kind(std::string_view kind, Visitor visit) {
-  if (kind == "loss") return visit.template operator()<Loss>();
-  if (kind == "metric") return visit.template operator()<Metric>();
-  if (kind == "optimizer") return visit.template operator()<Optimizer>();
-  if (kind == "schedule") return visit.template operator()<LearningRateSchedule>();
-  if (kind == "initializer") return visit.template operator()<Initializer>();
-  if (kind == "regularizer") return visit.template operator()<Regularizer>();
-  if (kind == "constraint") return visit.template operator()<Constraint>();
-  return visit.template operator()<Layer>();
+/// Which of the kinds it is. Comparing names at each use would cost a page some bytes.
+std::size_t number_of(std::string_view kind) {
+  constexpr std::string_view names[] = {"loss",        "metric",      "optimizer", "schedule",
+                                        "initializer", "regularizer", "constraint"};
+  return static_cast<std::size_t>(std::ranges::find(names, kind) - std::begin(names));
 }
 
-/// What calls the functions of an object of web; null for other objects.
-template <class Kind> const UserObject* user_of(const Kind& object) { return dynamic_cast<const UserObject*>(&object); }
+/// Calls visit.operator()<Kind>() for the kind of classes of that name.
+template <class Visitor> auto with_kind(std::string_view kind, Visitor visit) {
+  switch (number_of(kind)) {
+    case 0: return visit.template operator()<Loss>();
+    case 1: return visit.template operator()<Metric>();
+    case 2: return visit.template operator()<Optimizer>();
+    case 3: return visit.template operator()<LearningRateSchedule>();
+    case 4: return visit.template operator()<Initializer>();
+    case 5: return visit.template operator()<Regularizer>();
+    case 6: return visit.template operator()<Constraint>();
+    default: return visit.template operator()<Layer>();
+  }
+}
+
+/// An object that JavaScript gives, and what calls its functions: null for an object of Étude's.
+std::shared_ptr<void> given(std::string_view kind, const val& value, const js::Where& where) {
+  return with_kind(kind,
+                   [&]<class Kind>() -> std::shared_ptr<void> { return from_js<std::shared_ptr<Kind>>(value, where); });
+}
+const UserObject* user_of(std::string_view kind, const void* object) {
+  return with_kind(kind,
+                   [&]<class Kind>() { return dynamic_cast<const UserObject*>(static_cast<const Kind*>(object)); });
+}
 
 // web/src/registry.ts has the classes. parts.mjs names these functions.
 
 std::optional<CustomObject> object_of_web_as_json(const ClassTable& table, const void* object) {
-  const auto* user =
-      with_kind(table.kind(), [&]<class Kind>() { return user_of<Kind>(*static_cast<const Kind*>(object)); });
+  const UserObject* user = user_of(table.kind(), object);
   if (!user) return {};
   const val of_web = user->functions().object();
   check(!of_web.isUndefined(), ErrorKind::state, "toJson", "a custom ", table.kind(),
@@ -41,9 +56,7 @@ std::shared_ptr<void> object_of_web_from_json(const ClassTable& table, const Cus
   const val made =
       call_host("makeObject", std::string(table.kind()), saved.class_name, saved.registered_name, saved.config);
   if (made.isNull()) return nullptr;
-  return with_kind(table.kind(), [&]<class Kind>() -> std::shared_ptr<void> {
-    return from_js<std::shared_ptr<Kind>>(made, {"fromConfig", "the result"});
-  });
+  return given(table.kind(), made, {"fromConfig", "the result"});
 }
 
 }  // namespace
@@ -68,17 +81,15 @@ EMSCRIPTEN_BINDINGS(saving) {
   bind<"model.load_weights(model, path)", [](ModelPtr model, std::string path) { model->load_weights(path); }>();
   bind<"model.to_json(model)", [](ModelPtr model) { return to_json<Layer>(*model); }>();
   bind<"serialize(kind, object)", [](std::string kind, val object) {
-    return with_kind(kind, [&]<class Kind>() {
-      return to_json<Kind>(*from_js<std::shared_ptr<Kind>>(object, {"serialize", "object"}));
-    });
+    const auto serialized = given(kind, object, {"serialize", "object"});
+    return with_kind(kind, [&]<class Kind>() { return to_json(*static_cast<const Kind*>(serialized.get())); });
   }>();
   bind<"deserialize(kind, text)", [](std::string kind, std::string text) {
-    return with_kind(kind, [&]<class Kind>() {
-      const auto object = from_json<Kind>(text);
-      const UserObject* user = user_of<Kind>(*object);
-      const val of_web = user ? user->functions().object() : val::undefined();
-      return of_web.isUndefined() ? to_js(object) : of_web;
-    });
+    const auto made = with_kind(kind, [&]<class Kind>() -> std::shared_ptr<void> { return from_json<Kind>(text); });
+    const UserObject* user = user_of(kind, made.get());
+    const val of_web = user ? user->functions().object() : val::undefined();
+    if (!of_web.isUndefined()) return of_web;
+    return with_kind(kind, [&]<class Kind>() { return to_js(std::static_pointer_cast<Kind>(made)); });
   }>();
   bind<"model.from_json(text)", [](std::string text) { return model_from_json(text); }>();
   bind<"clone_model(model, clone_function?)", [](ModelPtr model, std::optional<CloneFunction> clone_function) {
