@@ -204,6 +204,8 @@ test('a described and a cloned model have new objects with the same options', ()
     assert.equal(other.layers[1].initializer.number, 0.5);
     assert.deepEqual(weightsOf(other), weightsOf(model), 'the initial weights are those of the initializers');
   }
+  const theirs = model.toJson().replaceAll('my_package', 'theirs');
+  assert.deepEqual(weightsOf(et.modelFromJson(theirs, { customObjects: { Alternating, SumOfSquares, AtMost, Gain } })), weightsOf(model));
 });
 
 test('objects are written and read in the form of Keras', () => {
