@@ -22,6 +22,8 @@
 #include "etude/data/data_handler.hpp"
 #include "etude/data/detail/tensor_like_adapter.hpp"
 #include "etude/data/idx.hpp"
+#include "etude/data/image_files.hpp"
+#include "etude/data/images.hpp"
 #include "etude/data/npy.hpp"
 #include "etude/data/npy_writer.hpp"
 #include "etude/data/npz.hpp"

@@ -9,9 +9,12 @@ Run by hand, never by CI, from any folder:
 import io
 import json
 import os
+import struct
 import tempfile
+import zlib
 
-os.environ["KERAS_BACKEND"] = "tensorflow"
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
 import keras
 import numpy as np
 import PIL
@@ -49,6 +52,32 @@ tree = {
     "empty/note.txt": b"no image",
 }
 
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def png_of(width, height, data=b"\0\0\0\0"):
+    """A PNG of gray pixels, with that size in its header."""
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b""))
+
+
+def with_size(jpeg, width, height):
+    """A JPEG whose header (SOF0) has another size."""
+    at = jpeg.index(b"\xff\xc0") + 5
+    return jpeg[:at] + struct.pack(">HH", height, width) + jpeg[at + 4:]
+
+
+jpeg, png = tree["cats/2.jpg"], tree["cats/1.png"]
+broken = {
+    "short.png": png[:-30], "flipped.png": png[:45] + bytes([png[45] ^ 1]) + png[46:], "huge.png": png_of(1 << 17, 1 << 17),
+    "wide.png": png_of(30000, 4000), "short.jpg": jpeg[:-40], "wide.jpg": with_size(jpeg, 60000, 2000), "huge.jpg": with_size(jpeg, 60000, 60000),
+    "cmyk.jpg": file_of(Image.fromarray(noise(8, 8, 4), "CMYK"), format="JPEG"), "empty.png": b"", "text.png": b"no image",
+    "a.gif": file_of(Image.fromarray(noise(2, 2)), format="GIF"), "a.bmp": file_of(Image.fromarray(noise(2, 2)), format="BMP"),
+}
+
 cases = []
 with tempfile.TemporaryDirectory() as folder:
     for path, data in tree.items():
@@ -69,10 +98,15 @@ with tempfile.TemporaryDirectory() as folder:
         batches = []
         for batch in read:
             x, y = (batch, None) if options.get("label_mode", "int") is None else batch
+            if "pad_to_aspect_ratio" in options:
+                # As by the layer Resizing, and by the format "grain". The format "tf" resizes before it pads.
+                images = [tf.io.decode_image(tf.io.read_file(path), channels=3, expand_animations=False) for path in read.file_paths]
+                x = tf.concat([keras.ops.image.resize(tf.cast(image, "float32")[None], (3, 4), pad_to_aspect_ratio=True) for image in images], 0)
             batches.append({"shape": list(x.shape), "x": [round(float(value), 4) for value in x.numpy().ravel()],
                             **({} if y is None else {"labels_shape": list(y.shape), "labels": y.numpy().ravel().tolist()})})
         cases.append({"options": options, "class_names": read.class_names, "batches": batches,
                       "file_paths": [os.path.relpath(path, folder).replace(os.sep, "/") for path in read.file_paths]})
+
 # Pixels by Pillow, whose JPEG decoder is accurate; that of TensorFlow is faster, and differs by up to 3.
 decoded = []
 for path, data in tree.items():
@@ -82,5 +116,5 @@ for path, data in tree.items():
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "images.json"), "w") as file:
     json.dump({"origin": f"Keras {keras.__version__} on TensorFlow {tf.__version__}; files by Pillow {PIL.__version__}; made by make_images.py",
-               "tree": {path: data.hex() for path, data in tree.items()}, "cases": cases, "decoded": decoded}, file)
+               "tree": {path: data.hex() for path, data in tree.items()}, "broken": {name: data.hex() for name, data in broken.items()}, "cases": cases, "decoded": decoded}, file)
     file.write("\n")
