@@ -23,19 +23,13 @@ using namespace utils;
 
 bool decodes() { return image_formats() == Names{"png", "jpeg"}; }
 
-std::string bytes_in(const std::string& hex) {
-  std::string bytes;
-  for (std::size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
-  return bytes;
-}
-
 /// The tree of the golden numbers, in "images", and the broken files, in "broken".
 struct Tree {
   const json golden = testing::golden("images.json");  // before the system's files are replaced
   const testing::FilesInMemory scope;
   Tree() {
-    for (const auto& [path, hex] : golden.at("tree").items()) add("images/" + path, bytes_in(hex));
-    for (const auto& [path, hex] : golden.at("broken").items()) add("broken/" + path, bytes_in(hex));
+    for (const auto& [path, hex] : golden.at("tree").items()) add("images/" + path, testing::bytes_of_hex(hex));
+    for (const auto& [path, hex] : golden.at("broken").items()) add("broken/" + path, testing::bytes_of_hex(hex));
   }
   void add(const std::string& path, const std::string& bytes) const {
     scope.files->make_folders(parent_of(path));
