@@ -113,7 +113,8 @@ void read_image(std::string_view bytes) { utils::decode_image(bytes_of(bytes), "
 
 FuzzInputs image_inputs() {
   FuzzInputs inputs;
-  for (const auto& [path, hex] : golden("images.json").at("tree").items())
+  const nlohmann::json images = golden("images.json");
+  for (const auto& [path, hex] : images.at("tree").items())
     if (!path.ends_with(".txt")) inputs.push_back(bytes_of_hex(hex));
   return inputs;
 }

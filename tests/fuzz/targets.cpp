@@ -46,7 +46,7 @@ constexpr FuzzTarget targets[]{
     {"model_config", read_model_config, model_config_inputs, nullptr, 100'000, 1e5},
     {"filepath", read_filepath, filepath_inputs, nullptr, 1000, 5e3, request_limit},
     // A byte may be thousands of pixels of one color. It is the last one: builds without the libraries lack it.
-    {"image", read_image, image_inputs, repaired_png, 100'000, 1e6, 4 * request_limit},
+    {"image", read_image, image_inputs, repaired_png, 10'000, 1e5, 4 * request_limit},
 };
 
 }  // namespace
