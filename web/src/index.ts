@@ -7,6 +7,7 @@
  * Nothing needs to be freed explicitly: the module frees objects that JavaScript has collected.
  */
 import { lambda } from './callback.js';
+import { imageDatasetFromDirectory, loadImg } from './images.js';
 import { inputLayer } from './model.js';
 import { factories, family, late, opFamily, type Family, type OpFamily } from './module.js';
 import type * as options from './options.mjs';
@@ -35,6 +36,7 @@ export type {
   VocabularyLayer,
 } from './etude.mjs';
 export type { FileSink } from './files.js';
+export type { DecodeImage, DecodedImage, ImageDataset, ImageDatasetOptions, LoadImgOptions } from './images.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { Configuration } from './load.js';
@@ -103,7 +105,8 @@ export const ops: OpFamily<'ops'> = /* @__PURE__ */ opFamily('ops');
 /**
  * Functions that prepare data, by Keras's names. A page loads their part first: `await et.ready({ parts: ['data'] })`.
  */
-export const utils: Family<'utils'> = /* @__PURE__ */ family('utils');
+export const utils: Family<'utils'> & { readonly imageDatasetFromDirectory: typeof imageDatasetFromDirectory; readonly loadImg: typeof loadImg } =
+  /* @__PURE__ */ family('utils', { imageDatasetFromDirectory, loadImg }) as never;
 
 /** An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). */
 export const input = /* @__PURE__ */ late('input');

@@ -46,7 +46,7 @@ export const host: Record<string, unknown> = {
 };
 
 /** The names that differ between web/ and bindings/. */
-const ofWeb = /^(Dataset\..*|checkTrace|loadModel|modelFromJson)$/;
+const ofWeb = /^(Dataset\..*|checkTrace|loadModel|modelFromJson|utils\.(imageDatasetFromDirectory|loadImg))$/;
 /** The place of an error, in JavaScript's names; other names are the user's own. */
 function place(text: string): string {
   const name = text.slice(1).replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -145,6 +145,9 @@ export async function reload(): Promise<void> {
   module = unloaded;
   await ready({ parts: [...wanted] });
 }
+
+/** The module's files; undefined in a page before openFiles. */
+export const hostFiles = (): Files | undefined => files;
 
 /** Sets the module's files, also for later modules. */
 export function useFiles(given: Files): void {
@@ -260,7 +263,7 @@ const lookedUp = <Members extends object>(entries: () => unknown[][], others?: o
   }) as Readonly<Members>;
 };
 
-export const family = <Name extends string>(name: Name) => lookedUp<Family<Name>>(() => functionsOf(name));
+export const family = <Name extends string>(name: Name, others?: object) => lookedUp<Family<Name>>(() => functionsOf(name), others);
 export const opFamily = <Name extends string>(name: Name) => family(name) as unknown as OpFamily<Name>;
 /** The functions that make objects of the classes of a family, such as et.layers. */
 export const factories = <Members extends object>(name: string, others?: object) => lookedUp<Members>(() => factoriesOf(name), others);

@@ -93,14 +93,18 @@ Tensor decode_image(std::span<const std::byte> bytes, const std::string& color_m
 }
 
 Tensor load_img(const std::string& path, const LoadImgOptions& options) {
-  constexpr const char* where = "utils.load_img";
-  const std::int64_t channels = images::channels_of(options.color_mode, where);
+  return load_img(decoded(read_file(path), path), options, path);
+}
+
+Tensor load_img(const Tensor& pixels, const LoadImgOptions& options, std::string_view where) {
+  constexpr const char* caller = "utils.load_img";
+  const std::int64_t channels = images::channels_of(options.color_mode, caller);
   images::Resize resize;
   if (!options.target_size.empty()) {
     const auto fit = options.keep_aspect_ratio ? images::Fit::crop : images::Fit::stretch;
-    resize = images::resize_of(options.target_size, "target_size", options.interpolation, fit, where);
+    resize = images::resize_of(options.target_size, "target_size", options.interpolation, fit, caller);
   }
-  const Tensor image = images::with_channels(decoded(read_file(path), path), channels, path);
+  const Tensor image = images::with_channels(pixels, channels, where);
   return options.target_size.empty() ? image.astype(DType::float32) : images::resized(image, resize);
 }
 

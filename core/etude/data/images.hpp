@@ -8,6 +8,7 @@
 
 #include "etude/base/integers.hpp"
 #include "etude/base/tensor.hpp"
+#include "etude/classes/field.hpp"
 
 namespace etude::utils {
 
@@ -34,11 +35,24 @@ struct LoadImgOptions {
   std::string interpolation = "nearest";
   /// Whether margins are cut off that do not fit the aspect ratio of target_size.
   bool keep_aspect_ratio = false;
+
+  static constexpr auto fields() {
+    using Options = LoadImgOptions;
+    return option_rows(
+        option<&Options::color_mode>("\"rgb\", \"rgba\" or \"grayscale\": 3, 4 or 1 channels."),
+        option<&Options::target_size>(
+            "Height and width of the result, in pixels; one number is both. Default: those of the file."),
+        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."),
+        option<&Options::keep_aspect_ratio>("Whether margins are cut off that do not fit the new aspect ratio."));
+  }
 };
 
 /// The image in a PNG or JPEG file: float32 [height, width, channels], from 0 to 255. Resized as by the layer Resizing;
 /// Keras resizes here as Pillow does. Throws as decode_image does, with the path; Error(io) if the file cannot be read;
 /// Error(value) for wrong options. Source: load_img and img_to_array in keras/src/utils/image_utils.py.
 Tensor load_img(const std::string& path, const LoadImgOptions& options = {});
+/// The same for pixels of another decoder: uint8 [height, width, channels] with 1 to 4 channels, which are gray, gray
+/// and alpha, RGB, or RGBA. Throws Error(data), whose text begins with `where`, for other tensors.
+Tensor load_img(const Tensor& pixels, const LoadImgOptions& options, std::string_view where = "utils.load_img");
 
 }  // namespace etude::utils
