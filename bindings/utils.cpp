@@ -66,11 +66,11 @@ EMSCRIPTEN_BINDINGS(utils) {
          return utils::text_dataset_from_directory(directory, options);
        }>();
   // web/src/images.ts has the interface of images.
-  bind<"data.image_datasets(directory, options, read)",
+  bind<"utils.image_dataset_from_directory(directory, options, read)",
        [](std::string directory, utils::ImageDatasetOptions options, utils::ImageReader read) {
          return utils::image_datasets(directory, options, read);
        }>();
-  bind<"data.img(pixels, options?)",
+  bind<"utils.load_img(pixels, options?)",
        [](Tensor pixels, utils::LoadImgOptions options) { return utils::load_img(pixels, options); }>();
   bind<"utils.skipgrams(sequence, vocabulary_size, options?)", utils::skipgrams>();
   bind<"utils.make_sampling_table(size, sampling_factor?)",

@@ -85,7 +85,7 @@ export async function loadImg(path: string, { decode, ...others }: LoadImgOption
   const where = 'utils.loadImg';
   const pixels = await pixelsOf(path, decode ?? (await decoderOf(where)), where);
   await ready({ parts: ['data'] });
-  return module.data_img(pixels, others);
+  return module.utils_loadImg(pixels, others);
 }
 
 /**
@@ -101,6 +101,6 @@ export function imageDatasetFromDirectory(directory: string, { decode, labels, .
   const read = async (path: string) => pixelsOf(path, decode ?? (await (decoder ??= decoderOf(where))), where);
   const given = labels === null ? { ...others, labelMode: null } : Array.isArray(labels) ? { ...others, labels: [...(labels as number[])] } : others;
   if (typeof labels === 'string' && labels !== 'inferred') fail('value', where, `labels: ${describe(labels)} - expected 'inferred', an array of numbers or null - choose one.`);
-  const [first, second] = module.data_imageDatasets(directory, given, read) as [ImageDataset, ImageDataset?];
+  const [first, second] = module.utils_imageDatasetFromDirectory(directory, given, read) as [ImageDataset, ImageDataset?];
   return second ? [first, second] : first;
 }

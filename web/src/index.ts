@@ -105,8 +105,10 @@ export const ops: OpFamily<'ops'> = /* @__PURE__ */ opFamily('ops');
 /**
  * Functions that prepare data, by Keras's names. A page loads their part first: `await et.ready({ parts: ['data'] })`.
  */
-export const utils: Family<'utils'> & { readonly imageDatasetFromDirectory: typeof imageDatasetFromDirectory; readonly loadImg: typeof loadImg } =
-  /* @__PURE__ */ family('utils', { imageDatasetFromDirectory, loadImg }) as never;
+export const utils: Omit<Family<'utils'>, 'imageDatasetFromDirectory' | 'loadImg'> & {
+  readonly imageDatasetFromDirectory: typeof imageDatasetFromDirectory;
+  readonly loadImg: typeof loadImg;
+} = /* @__PURE__ */ family('utils', { imageDatasetFromDirectory, loadImg }) as never;
 
 /** An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). */
 export const input = /* @__PURE__ */ late('input');

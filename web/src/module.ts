@@ -46,7 +46,7 @@ export const host: Record<string, unknown> = {
 };
 
 /** The names that differ between web/ and bindings/. */
-const ofWeb = /^(Dataset\..*|checkTrace|loadModel|modelFromJson|utils\.(imageDatasetFromDirectory|loadImg))$/;
+const ofWeb = /^(Dataset\..*|checkTrace|loadModel|modelFromJson)$/;
 /** The place of an error, in JavaScript's names; other names are the user's own. */
 function place(text: string): string {
   const name = text.slice(1).replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
