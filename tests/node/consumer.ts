@@ -225,3 +225,4 @@ export const photos: et.ImageDataset = et.utils.imageDatasetFromDirectory('photo
 export const parts: [et.ImageDataset, et.ImageDataset] = et.utils.imageDatasetFromDirectory('photos', { seed: 1, validationSplit: 0.2, subset: 'both' });
 void [model.fit(photos, { validationData: parts[1] }), photos.batch(2), photos.classNames[0]];
 export const photo: Promise<et.Tensor> = et.utils.loadImg('photo.png', { targetSize: 64, decode: async (bytes) => et.tensor(bytes, [1, 1, -1]) });
+export const drawn: Promise<string> = et.plotModel(model, { toFile: 'model.svg', showShapes: true, viz: { renderString: (dot) => dot } });

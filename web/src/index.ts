@@ -65,6 +65,7 @@ export {
 export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
 export type { Part } from './parts.js';
+export { plotModel, type PlotModelOptions, type Viz } from './plot.js';
 export type { PredictionStream } from './predictions.js';
 export { deserializeLayer, registerClass, serializeLayer, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
