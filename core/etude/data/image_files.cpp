@@ -53,8 +53,24 @@ images::Resize resize_in(const ImageDatasetOptions& o) {
   return resize;
 }
 
+/// Adds the images to a dataset of numbers of files: at once, or when they were awaited. The module for JavaScript has
+/// only the second.
+using Load = Dataset (*)(const Dataset& numbers, const std::shared_ptr<const Source>& source);
+
+Dataset load_now(const Dataset& numbers, const std::shared_ptr<const Source>& source) {
+  return numbers.map([source](Batch element) { return source->load(std::move(element)); });
+}
+Dataset load_later(const Dataset& numbers, const std::shared_ptr<const Source>& source) {
+  return numbers.map([source](Batch element) -> Task<Batch> {
+    const std::shared_ptr<const Source> kept = source;  // while it waits
+    const Tensor pixels = co_await kept->read(kept->path_of(element));
+    co_return kept->with_pixels(std::move(element), pixels);
+  });
+}
+
 /// The dataset of these files. `shared`: a source without paths.
-ImageDataset dataset_of(LabelledFiles files, const ImageDatasetOptions& o, bool shuffle, const Source& shared) {
+ImageDataset dataset_of(LabelledFiles files, const ImageDatasetOptions& o, bool shuffle, const Source& shared,
+                        Load load) {
   const std::int64_t count = std::ssize(files.paths);
   check(count > 0, ErrorKind::data, where,
         "a subset without images - expected some - choose another validation_split.");
@@ -67,14 +83,7 @@ ImageDataset dataset_of(LabelledFiles files, const ImageDatasetOptions& o, bool 
   Dataset dataset = Dataset::from_tensor_slices(std::move(rows));
   // Before images are read, so that the buffer holds all of their numbers.
   if (shuffle) dataset = dataset.shuffle(count, {.seed = o.seed ? static_cast<std::uint64_t>(*o.seed) : random_seed()});
-  if (shared.read)
-    dataset = dataset.map([source](Batch element) -> Task<Batch> {
-      const std::shared_ptr<const Source> kept = source;  // while it waits
-      const Tensor pixels = co_await kept->read(kept->path_of(element));
-      co_return kept->with_pixels(std::move(element), pixels);
-    });
-  else
-    dataset = dataset.map([source](Batch element) { return source->load(std::move(element)); });
+  dataset = load(dataset, source);
   if (o.batch_size) dataset = dataset.batch(*o.batch_size);
   return {dataset.prefetch(1), std::move(files.class_names), std::move(files.paths)};
 }
@@ -85,10 +94,8 @@ void print_counts(const LabelledFiles& files, bool labelled) {
   print_message({}, text + '.');
 }
 
-}  // namespace
-
-std::vector<ImageDataset> image_datasets(const std::string& directory, const ImageDatasetOptions& o,
-                                         const ImageReader& read) {
+std::vector<ImageDataset> datasets_of(const std::string& directory, const ImageDatasetOptions& o,
+                                      const ImageReader& read, Load load) {
   const LabelledFilesOptions shared{.labels = o.labels,
                                     .label_mode = o.label_mode,
                                     .class_names = o.class_names,
@@ -106,21 +113,23 @@ std::vector<ImageDataset> image_datasets(const std::string& directory, const Ima
   constexpr std::string_view endings[] = {".bmp", ".gif", ".jpeg", ".jpg", ".png"};
   const LabelledFiles all = labelled_files(*source.files, directory, endings, shared, where);
   if (o.verbose) print_counts(all, o.label_mode.has_value());
-  if (!o.subset) return {dataset_of(all, o, o.shuffle, source)};
+  if (!o.subset) return {dataset_of(all, o, o.shuffle, source, load)};
   std::vector<ImageDataset> parts;
   for (const char* subset : {"training", "validation"}) {
     if (*o.subset != "both" && *o.subset != subset) continue;
     LabelledFiles part = part_of(all, *o.validation_split, subset);
     if (o.verbose) print_message({}, "Using " + std::to_string(part.paths.size()) + " files for " + subset + '.');
-    parts.push_back(dataset_of(std::move(part), o, o.shuffle && parts.empty(), source));
+    parts.push_back(dataset_of(std::move(part), o, o.shuffle && parts.empty(), source, load));
   }
   return parts;
 }
 
+}  // namespace
+
 ImageDataset image_dataset_from_directory(const std::string& directory, const ImageDatasetOptions& options) {
   check(options.subset != "both", ErrorKind::value, where,
         "subset = \"both\" - expected one dataset - call image_datasets_from_directory, which returns two.");
-  return image_datasets(directory, options, nullptr).front();
+  return datasets_of(directory, options, nullptr, load_now).front();
 }
 
 std::pair<ImageDataset, ImageDataset> image_datasets_from_directory(const std::string& directory,
@@ -128,8 +137,14 @@ std::pair<ImageDataset, ImageDataset> image_datasets_from_directory(const std::s
   check(!options.subset || *options.subset == "both", ErrorKind::value, where, "subset = \"",
         options.subset.value_or(""), "\" - expected \"both\" - call image_dataset_from_directory for one of them.");
   options.subset = "both";
-  std::vector<ImageDataset> both = image_datasets(directory, options, nullptr);
+  std::vector<ImageDataset> both = datasets_of(directory, options, nullptr, load_now);
   return {std::move(both.front()), std::move(both.back())};
+}
+
+std::vector<ImageDataset> image_datasets(const std::string& directory, const ImageDatasetOptions& options,
+                                         const ImageReader& read) {
+  check(read != nullptr, ErrorKind::value, where, "no function that reads images - expected one - pass it.");
+  return datasets_of(directory, options, read, load_later);
 }
 
 }  // namespace etude::utils

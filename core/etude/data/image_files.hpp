@@ -96,7 +96,7 @@ std::pair<ImageDataset, ImageDataset> image_datasets_from_directory(const std::s
 /// gray and alpha, RGB, or RGBA.
 using ImageReader = std::function<Task<Tensor>(std::string path)>;
 /// The same for other formats, and for hosts that decode by other means: one dataset, or two for the subset "both".
-/// Without `read`, files are read as by image_dataset_from_directory.
+/// Throws Error(value) without `read`.
 std::vector<ImageDataset> image_datasets(const std::string& directory, const ImageDatasetOptions& options,
                                          const ImageReader& read);
 
