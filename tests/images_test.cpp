@@ -204,6 +204,25 @@ TEST_CASE("shuffled images keep their labels, and both parts of one seed have al
   CHECK(both[1].file_paths == parts("validation").front().file_paths);
 }
 
+TEST_CASE("a model is trained on both parts of a folder of images", "[images][data]") {
+  if (!decodes()) SKIP("no libpng or libjpeg");
+  const Tree tree;
+  const auto [training, validation] = image_datasets_from_directory("images", {.label_mode = "binary",
+                                                                               .class_names = {"cats", "dogs"},
+                                                                               .batch_size = 2,
+                                                                               .image_size = 8,
+                                                                               .seed = 1,
+                                                                               .validation_split = 0.4,
+                                                                               .verbose = false});
+  CHECK(training.file_paths.size() == 5);
+  CHECK(validation.file_paths.size() == 2);
+  Sequential model({layers::rescaling({.scale = 1.0 / 255}), layers::flatten(), layers::dense({.units = 1})});
+  model.compile({.loss = "mse"});
+  const auto history = model.fit(training, {.epochs = 2, .verbose = 0, .validation_data = validation});
+  CHECK(std::isfinite((*history)["loss"].back()));
+  CHECK(std::isfinite((*history)["val_loss"].back()));
+}
+
 TEST_CASE("a file that is no image, or a damaged one, is an error with its path", "[images][data][errors]") {
   const Tree tree;
   const std::vector<std::pair<const char*, const char*>> reasons{{"short.png", "a damaged PNG image"},

@@ -48,7 +48,7 @@ tree = {
     "dogs/gray.png": file_of(Image.fromarray(noise(4, 4)), format="PNG"),
     "dogs/gray_alpha.png": file_of(Image.fromarray(noise(2, 3, 2), "LA"), format="PNG"),
     "dogs/palette.png": file_of(palette, format="PNG"),
-    "dogs/small.jpeg": file_of(Image.fromarray(smooth(8, 8, 1)[:, :, 0]), format="JPEG", quality=90),
+    "dogs/small.jpeg": file_of(Image.fromarray(smooth(8, 8, 1)[:, :, 0]), format="JPEG", quality=90, progressive=True),
     "empty/note.txt": b"no image",
 }
 
