@@ -8,6 +8,7 @@
  */
 import { lambda } from './callback.js';
 import type * as native from './etude.mjs';
+import { imageDatasetFromDirectory, loadImg } from './images.js';
 import { inputLayer, type LayerLike } from './model.js';
 import { factories, family, late, opFamily, type Family, type OpFamily } from './module.js';
 import type * as options from './options.mjs';
@@ -37,6 +38,7 @@ export type {
   VocabularyLayer,
 } from './etude.mjs';
 export type { FileSink } from './files.js';
+export type { DecodeImage, DecodedImage, ImageDataset, ImageDatasetOptions, LoadImgOptions } from './images.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { Configuration } from './load.js';
@@ -65,6 +67,7 @@ export {
 export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
 export type { Part } from './parts.js';
+export { plotModel, type PlotModelOptions, type Viz } from './plot.js';
 export type { PredictionStream } from './predictions.js';
 export { registerClass, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
@@ -107,7 +110,10 @@ export const ops: OpFamily<'ops'> = /* @__PURE__ */ opFamily('ops');
 /**
  * Functions that prepare data, by Keras's names. A page loads their part first: `await et.ready({ parts: ['data'] })`.
  */
-export const utils: Family<'utils'> = /* @__PURE__ */ family('utils');
+export const utils: Omit<Family<'utils'>, 'imageDatasetFromDirectory' | 'loadImg'> & {
+  readonly imageDatasetFromDirectory: typeof imageDatasetFromDirectory;
+  readonly loadImg: typeof loadImg;
+} = /* @__PURE__ */ family('utils', { imageDatasetFromDirectory, loadImg }) as never;
 
 /** An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). */
 export const input = /* @__PURE__ */ late('input');

@@ -146,6 +146,9 @@ export async function reload(): Promise<void> {
   await ready({ parts: [...wanted] });
 }
 
+/** The module's files; undefined in a page before openFiles. */
+export const hostFiles = (): Files | undefined => files;
+
 /** Sets the module's files, also for later modules. */
 export function useFiles(given: Files): void {
   files = given;
@@ -260,7 +263,7 @@ const lookedUp = <Members extends object>(entries: () => unknown[][], others: ob
   }) as Readonly<Members>;
 };
 
-export const family = <Name extends string>(name: Name) => lookedUp<Family<Name>>(() => functionsOf(name));
+export const family = <Name extends string>(name: Name, others?: object) => lookedUp<Family<Name>>(() => functionsOf(name), others);
 export const opFamily = <Name extends string>(name: Name) => family(name) as unknown as OpFamily<Name>;
 /** The functions that make objects of the classes of a family, such as et.layers. */
 export const factories = <Members extends object>(name: string, others?: object, hidden?: object) => lookedUp<Members>(() => factoriesOf(name), others, hidden);
