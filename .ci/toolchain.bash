@@ -274,3 +274,18 @@ setup_pytorch() {
 install_pytorch() {
   python3 -m venv "$toolchain/pytorch" && "$toolchain/pytorch/bin/pip" install --quiet torch numpy
 }
+
+# Finds a Python with Keras 3 and TensorFlow, in the same way.
+setup_keras() {
+  for ETUDE_KERAS_PYTHON in "${ETUDE_KERAS_PYTHON:-python3}" "$toolchain/keras/bin/python"; do
+    export ETUDE_KERAS_PYTHON
+    KERAS_BACKEND=tensorflow "$ETUDE_KERAS_PYTHON" -c 'import keras, scipy; assert keras.__version__ >= "3"' 2>/dev/null && return
+  done
+  want /usr/share/doc/python3-venv:python3-venv
+  say "installing Keras into $toolchain/keras"
+  locked install_keras || fail "pip cannot install Keras: perhaps PyPI does not answer - set ETUDE_KERAS_PYTHON to a Python that has keras, tensorflow and scipy"
+}
+
+install_keras() {
+  python3 -m venv "$toolchain/keras" && "$toolchain/keras/bin/pip" install --quiet 'keras==3.15.1' tensorflow-cpu scipy
+}

@@ -233,7 +233,7 @@ export class Model extends LayerBase {
   loadWeights(path: string): void {
     module.model_loadWeights(this.handle, path);
   }
-  /** The model's description, without its weights, in the format of Keras. */
+  /** The model's description, without its weights, in the format of Keras 3, which Keras reads. */
   toJson(): string {
     return module.model_toJson(this.handle);
   }
@@ -298,7 +298,10 @@ export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJso
 export function loadModel(folder: string, { customObjects, ...options }: LoadModelOptions = {}): Model {
   return new Model(() => withCustomObjects(customObjects, () => module.model_load(folder, options)), {});
 }
-/** A model from the description of toJson, with new weights. */
+/**
+ * A model from the description of toJson, of Keras, or of the model.json of a TensorFlow.js layers model, with new weights.
+ * It is compiled if the description says how.
+ */
 export function modelFromJson(text: string, { customObjects }: ModelFromJsonOptions = {}): Model {
   return new Model(() => withCustomObjects(customObjects, () => module.model_fromJson(text)), {});
 }

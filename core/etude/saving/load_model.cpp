@@ -3,9 +3,10 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
-#include "etude/saving/detail/registry.hpp"
+#include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/save_model.hpp"
 
 namespace etude {
@@ -74,11 +75,6 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   return model;
 }
 
-ModelPtr model_from_json(std::string_view text) {
-  const Json json = parse_json(text, "config");
-  check(is_model_class(class_name_in(json)), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
-        "\" - expected Sequential or Functional", " - make layers by from_json<Layer>().");
-  return model_from_json(json);
-}
+ModelPtr model_from_json(std::string_view text) { return compiled_from_json(parse_json(text, "config")); }
 
 }  // namespace etude

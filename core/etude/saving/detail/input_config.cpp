@@ -1,6 +1,7 @@
 #include "etude/saving/detail/input_config.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/saving/detail/keras_form.hpp"
 
 namespace etude {
 
@@ -12,16 +13,16 @@ const Json& array_in(const Json& config, const char* name, const std::string& cl
 }
 
 Json input_layer_json(const SymbolicTensor& input) {
-  return {{"class_name", "InputLayer"},
-          {"config",
-           {{"batch_shape", field_json(input.shape(), {})},
-            {"dtype", std::string(name_of(input.dtype()))},
-            {"name", input.name()}}}};
+  return keras_object("layer", "InputLayer",
+                      {{"batch_shape", field_json(input.shape(), {})},
+                       {"dtype", std::string(name_of(input.dtype()))},
+                       {"name", input.name()}});
 }
 
 Shape input_shape_in(const Json& config) {
   Shape shape;
-  read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
+  const char* name = config.contains("batch_input_shape") ? "batch_input_shape" : "batch_shape";  // Keras 2, and 3
+  read_field(array_in(config, name, "InputLayer"), shape, {"InputLayer", name});
   check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty \"batch_shape\" - expected [null, …] - check it.");
   return shape;
 }
