@@ -29,6 +29,9 @@ void read_npy_file(std::string_view bytes);
 FuzzInputs npy_inputs();
 void read_idx_file(std::string_view bytes);
 FuzzInputs idx_inputs();
+/// A ZIP archive: all its files.
+void read_zip_file(std::string_view bytes);
+FuzzInputs zip_inputs();
 void read_npz_file(std::string_view bytes);
 FuzzInputs npz_inputs();
 /// A byte that chooses CIFAR-10, or the labels of CIFAR-100, then the file.
