@@ -11,10 +11,11 @@ namespace {
 
 constexpr std::string_view extension = ".npy";
 
-}  // namespace
+// Models' weights are arrays, too. The doors of a part of the WebAssembly module, which bindings/parts.mjs names: they
+// are called by address only.
 
-std::map<std::string, Tensor> parse_npz(std::span<const std::byte> bytes, std::string_view where,
-                                        std::optional<std::uint64_t> limit) {
+std::map<std::string, Tensor> arrays_in_npz(std::span<const std::byte> bytes, std::string_view where,
+                                            std::optional<std::uint64_t> limit) {
   const auto archive = open_archive(bytes, where, {.expanded = limit});
   std::map<std::string, Tensor> arrays;
   for (const ArchiveEntry& entry : archive->entries()) {
@@ -28,12 +29,8 @@ std::map<std::string, Tensor> parse_npz(std::span<const std::byte> bytes, std::s
   return arrays;
 }
 
-std::map<std::string, Tensor> read_npz(const std::string& path, std::optional<std::uint64_t> limit) {
-  return parse_npz(read_file(path), path, limit);
-}
-
-void write_npz(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& arrays,
-               const WriteNpzOptions& options) {
+void arrays_to_npz(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& arrays,
+                   const WriteNpzOptions& options) {
   const auto archive = create_archive(path);
   for (const auto& [name, array] : arrays) {
     const std::string header = npy_header(array.shape(), array.dtype());
@@ -42,6 +39,30 @@ void write_npz(const std::string& path, const std::vector<std::pair<std::string,
     archive->append({reinterpret_cast<const char*>(array.raw()), array.bytes()});
   }
   archive->commit();
+}
+
+}  // namespace
+
+namespace detail {
+
+// Not constant, so that no compiler replaces the addresses by calls.
+decltype(&arrays_in_npz) npz_reader = arrays_in_npz;
+decltype(&arrays_to_npz) npz_writer = arrays_to_npz;
+
+}  // namespace detail
+
+std::map<std::string, Tensor> parse_npz(std::span<const std::byte> bytes, std::string_view where,
+                                        std::optional<std::uint64_t> limit) {
+  return detail::npz_reader(bytes, where, limit);
+}
+
+std::map<std::string, Tensor> read_npz(const std::string& path, std::optional<std::uint64_t> limit) {
+  return parse_npz(read_file(path), path, limit);
+}
+
+void write_npz(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& arrays,
+               const WriteNpzOptions& options) {
+  detail::npz_writer(path, arrays, options);
 }
 
 }  // namespace etude
