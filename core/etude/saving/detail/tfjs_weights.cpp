@@ -79,10 +79,10 @@ class ManifestReader {
     const Json& shape = list(entry, "shape");
     require(shape.size() <= rank_limit, '"', result.name, "\" of ", shape.size(), " axes");
     for (const Json& extent : shape) {
-      constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
-      require(extent.is_number_unsigned() && extent.get<std::uint64_t>() <= most, '"', result.name,
-              "\" with an extent that is no size");
-      result.shape.append(static_cast<std::int64_t>(extent.get<std::uint64_t>()));
+      constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+      const std::int64_t size = extent.is_number_integer() ? extent.get<std::int64_t>() : -1;
+      require(size >= 0 && size <= most, '"', result.name, "\" with an extent that is no size");
+      result.shape.append(size);
     }
     const std::string dtype = text(entry, "dtype");
     check(dtype == "float32" || dtype == "int32" || dtype == "bool", ErrorKind::data, "tfjs", '"', path_, "\": \"",
