@@ -25,6 +25,10 @@ FuzzInputs saved_model_inputs();
 void read_backup(std::string_view bytes);
 FuzzInputs backup_inputs();
 
+/// The model.json of TensorFlow.js and its files, packed: the weights.
+void read_tfjs_model(std::string_view bytes);
+FuzzInputs tfjs_inputs();
+
 void read_npy_file(std::string_view bytes);
 FuzzInputs npy_inputs();
 void read_idx_file(std::string_view bytes);
