@@ -100,7 +100,7 @@ FuzzInputs tfjs_inputs() {
     {"name": "i", "shape": [], "dtype": "int32", "quantization": {"dtype": "uint8", "scale": 2, "min": 0}},
     {"name": "b", "shape": [1], "dtype": "bool"}]}]})";
   return {pack(files_in(*files, "m")),
-          pack({{"m/model.json", quantized}, {"m/a.bin", "abcdefgh"}, {"m/b.bin", std::string("ab1\1", 4)}})};
+          pack({{"model.json", quantized}, {"a.bin", "abcdefgh"}, {"b.bin", std::string("ab1\1", 4)}})};
 }
 
 void read_manifest(std::string_view bytes) { parse_manifest(bytes, "m"); }
