@@ -7,7 +7,6 @@
 
 #include "etude/base/error.hpp"
 #include "etude/saving/checkpoint_store.hpp"
-#include "etude/saving/detail/checkpoint_writes.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 
@@ -20,12 +19,6 @@ std::string ending_of(const std::string& path) {
   std::string ending = point == path.npos || path[point] == '/' ? "" : path.substr(point + 1);
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return ending;
-}
-
-void check_weights_file(const std::string& path, std::string_view where) {
-  check_is_path(path, where);
-  check(path.ends_with(".safetensors"), ErrorKind::value, where, '"', path,
-        "\" - expected a name that ends with .safetensors, the only format of weights - change the name.");
 }
 
 /// Adds the trainable flags that compile() saw of the model and each layer inside, if they differ from the current
@@ -44,12 +37,12 @@ void add_flags_at_compile(const Model& model, const std::vector<std::pair<LayerP
   if (differ) config["compiled_trainable"] = std::move(flags);
 }
 
+}  // namespace
+
 void check_built(const Model& model, std::string_view where) {
   check(model.built(), ErrorKind::state, where, '"', model.name(),
         "\" has no weights yet - expected a built model - call build() or fit() first.");
 }
-
-}  // namespace
 
 void save_model(const Model& model, const std::string& folder) {
   check_saves_to(folder, "Model.save");
@@ -84,19 +77,6 @@ void check_saves_to(const std::string& folder, std::string_view where) {
   check(std::ranges::find(others, ending) == others.end(), ErrorKind::value, where, '"', folder,
         "\" - expected the name of a folder: models are saved to folders only - remove .", ending,
         ", or save only the weights to a .safetensors file.");
-}
-
-void save_weights(const Model& model, const std::string& path) {
-  check_weights_file(path, "save_weights");
-  check_built(model, "save_weights");
-  const CheckpointWriteTimer timer;
-  save_safetensors(path, {values_of(named_weights(model))});
-}
-
-void load_weights(Model& model, const std::string& path) {
-  check_weights_file(path, "load_weights");
-  check_built(model, "load_weights");
-  assign_all(named_weights(model), load_safetensors(path).tensors, "load_weights \"" + path + '"');
 }
 
 }  // namespace etude
