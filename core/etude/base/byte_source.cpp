@@ -1,0 +1,32 @@
+#include "etude/base/byte_source.hpp"
+
+#include <cstring>
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+namespace {
+
+void check_place(std::uint64_t at, std::uint64_t wanted, std::uint64_t size) {
+  check(at <= size && wanted <= size - at, ErrorKind::io, "file", wanted, " bytes from byte ", at, " on, of ", size,
+        " - expected a place in the file - it is truncated; get it again.");
+}
+
+}  // namespace
+
+void MemorySource::read(std::uint64_t at, std::span<std::byte> out) {
+  check_place(at, out.size(), bytes_.size());
+  if (!out.empty()) std::memcpy(out.data(), bytes_.data() + at, out.size());
+}
+
+PartSource::PartSource(std::shared_ptr<ByteSource> whole, std::uint64_t at, std::uint64_t size)
+    : whole_(std::move(whole)), at_(at), size_(size) {
+  check_place(at, size, whole_->size());
+}
+
+void PartSource::read(std::uint64_t at, std::span<std::byte> out) {
+  check_place(at, out.size(), size_);
+  whole_->read(at_ + at, out);
+}
+
+}  // namespace etude
