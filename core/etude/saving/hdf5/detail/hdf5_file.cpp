@@ -25,6 +25,7 @@ std::vector<std::byte> File::begin_of(std::uint64_t at, std::size_t most) const 
 }
 
 std::vector<std::byte> File::structure(std::uint64_t at, std::uint64_t size, std::uint64_t owner) {
+  require(size <= std::uint64_t{1} << 30, at, "a structure of more than 1 GiB", "a smaller one");
   claim(at, size, owner);
   std::vector<std::byte> bytes(static_cast<std::size_t>(size));
   read(at, bytes);
