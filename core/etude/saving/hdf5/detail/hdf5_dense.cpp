@@ -31,8 +31,9 @@ class FractalHeap {
     bytes.skip(2);
     const std::uint64_t root = bytes.address(), rows = bytes.number(2);
     bytes.require(std::has_single_bit(width_) && std::has_single_bit(first_size_) &&
-                      std::has_single_bit(most_direct_) && first_size_ <= most_direct_ && most_direct_ <= file.end() &&
-                      bits >= 8 && bits <= 64 && rows <= depth_limit && most_size > 0,
+                      std::has_single_bit(most_direct_) && first_size_ <= most_direct_ &&
+                      most_direct_ <= std::uint64_t{1} << 30 && bits >= 8 && bits <= 64 && rows <= depth_limit &&
+                      most_size > 0,
                   "a heap of impossible sizes", "powers of two");
     offset_size_ = static_cast<std::size_t>((bits + 7) / 8);
     length_size_ = std::min(bytes_for(most_direct_), bytes_for(most_size));
