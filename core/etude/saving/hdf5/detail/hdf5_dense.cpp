@@ -138,7 +138,7 @@ class RecordTree {
     read_prefix(bytes, "BTHD");
     node_size_ = bytes.number(4);
     record_size_ = bytes.number(2);
-    const std::uint64_t depth = bytes.number(2);
+    const auto depth = static_cast<std::size_t>(bytes.number(2));
     bytes.skip(2);  // when nodes are divided, and merged
     const std::uint64_t root = bytes.address(), count = bytes.number(2);
     constexpr std::uint64_t deepest = 8, around = 10;
@@ -148,7 +148,7 @@ class RecordTree {
     most_.push_back({(node_size_ - around) / record_size_, 0});
     count_size_ = bytes_for(most_.front().records);
     std::uint64_t all = most_.front().records;
-    for (std::uint64_t level = 1; level <= depth; ++level) {
+    for (std::size_t level = 1; level <= depth; ++level) {
       const std::uint64_t pointer = 8 + count_size_ + most_.back().total_size;
       bytes.require(node_size_ > around + pointer && all < std::uint64_t{1} << 48, "a tree of impossible sizes",
                     "smaller ones");
@@ -173,7 +173,7 @@ class RecordTree {
                   "version 0");
   }
 
-  void read_node(std::uint64_t at, std::uint64_t level, std::uint64_t count) {
+  void read_node(std::uint64_t at, std::size_t level, std::uint64_t count) {
     constexpr std::size_t prefix = 6, sum_size = 4;
     file_.require(count <= most_[level].records, at, "a node of too many records", "fewer");
     const std::size_t total_size = level ? most_[level - 1].total_size : 0;

@@ -1,16 +1,9 @@
 #include "etude/saving/hdf5/detail/hdf5_layout.hpp"
 
-#include <algorithm>
-
 #include "etude/saving/hdf5/detail/hdf5_chunks.hpp"
 
 namespace etude::hdf5 {
 namespace {
-
-/// Whether a dataset may have more bytes than the file stores for it.
-bool expands(const Dataset& dataset) {
-  return std::ranges::find(dataset.filters, FilterKind::deflate, &Filter::kind) != dataset.filters.end();
-}
 
 class LayoutReader {
  public:
@@ -95,13 +88,6 @@ class LayoutReader {
 
   void find_chunks(const ChunkIndex& index) {
     dataset_.chunks = chunks_of(file_, owner_, index, dataset_, chunk_bytes_);
-    // What is expanded: a few bytes can expand to a thousand times their size.
-    std::uint64_t stored = 0;
-    for (const Chunk& chunk : dataset_.chunks) stored += chunk.size;
-    constexpr std::uint64_t most_ratio = 100, least = std::uint64_t{1} << 20;
-    const std::uint64_t limit = expands(dataset_) ? std::max(least, most_ratio * stored) : stored;
-    file_.require(dataset_.chunks.empty() || dataset_.chunks.size() <= limit / chunk_bytes_, owner_,
-                  "chunks that expand to more than 100 times their size", "less");
   }
 
   File& file_;

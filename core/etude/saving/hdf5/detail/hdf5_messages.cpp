@@ -11,7 +11,8 @@ constexpr std::array<std::string_view, 12> class_names{"integers", "floats",  "t
                                                        "choices",  "varying", "small arrays", "complex numbers"};
 
 [[noreturn]] void refuse_type(const Bytes& bytes, std::uint64_t type_class) {
-  const std::string_view name = type_class < class_names.size() ? class_names[type_class] : "unknown elements";
+  const std::string_view name =
+      type_class < class_names.size() ? class_names[static_cast<std::size_t>(type_class)] : "unknown elements";
   bytes.file().refuse(bytes.at(), std::string("elements of a type that is not read (") + std::string(name) + ')',
                       "whole numbers, floats of 2, 4 or 8 bytes, or texts");
 }
