@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "etude/base/byte_source.hpp"
+#include "etude/base/file_source.hpp"
 
 namespace etude {
 
@@ -49,7 +49,7 @@ class Vfs {
   /// The size of a file, in bytes.
   virtual std::uint64_t size(const std::string& path) = 0;
   /// Opens a file for reading at any place. The default reads all of it.
-  virtual std::unique_ptr<ByteSource> source(const std::string& path);
+  virtual std::unique_ptr<FileSource> source(const std::string& path);
   /// Opens a file for writing. Its contents are kept only if `append`. Its folder must exist.
   virtual std::unique_ptr<FileSink> open(const std::string& path, bool append) = 0;
   /// Returns when the current names in a folder are safe from a loss of power.

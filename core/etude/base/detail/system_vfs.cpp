@@ -138,7 +138,7 @@ class SystemLock : public FileLock {
   Descriptor file_;
 };
 
-class SystemSource : public ByteSource {
+class SystemSource : public FileSource {
  public:
   SystemSource(const SystemCalls& system, const std::string& path)
       : system_(system), path_(path), file_(system_, path, O_RDONLY, "read") {
@@ -199,7 +199,7 @@ class SystemVfs : public Vfs {
     return static_cast<std::uint64_t>(status.st_size);
   }
 
-  std::unique_ptr<ByteSource> source(const std::string& path) override {
+  std::unique_ptr<FileSource> source(const std::string& path) override {
     return std::make_unique<SystemSource>(system_, path);
   }
 

@@ -8,7 +8,7 @@
 
 namespace etude::hdf5 {
 
-File::File(std::shared_ptr<ByteSource> source, std::string name)
+File::File(std::shared_ptr<FileSource> source, std::string name)
     : source_(std::move(source)), name_(std::move(name)), end_(source_->size()) {}
 
 void File::set_end(std::uint64_t end) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "etude/base/byte_source.hpp"
+#include "etude/base/file_source.hpp"
 
 namespace etude::hdf5 {
 
@@ -21,7 +21,7 @@ constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 class File {
  public:
   /// `name` is the file's in errors.
-  File(std::shared_ptr<ByteSource> source, std::string name);
+  File(std::shared_ptr<FileSource> source, std::string name);
 
   /// Addresses beyond are errors: the file's size, or the end that its superblock declares.
   std::uint64_t end() const { return end_; }
@@ -53,7 +53,7 @@ class File {
     std::uint64_t end, owner;
   };
 
-  const std::shared_ptr<ByteSource> source_;
+  const std::shared_ptr<FileSource> source_;
   const std::string name_;
   std::uint64_t end_;
   /// By first byte.

@@ -15,7 +15,7 @@ constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
 
 }  // namespace
 
-Reader::Reader(std::shared_ptr<ByteSource> source, std::string name, std::optional<std::uint64_t> limit)
+Reader::Reader(std::shared_ptr<FileSource> source, std::string name, std::optional<std::uint64_t> limit)
     : file_(std::move(source), std::move(name)) {
   constexpr std::uint64_t least = std::uint64_t{1} << 20, most_ratio = 100;
   limit_ = limit.value_or(std::max(least, most_ratio * file_.end()));

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "etude/base/byte_source.hpp"
+#include "etude/base/file_source.hpp"
 #include "etude/base/tensor.hpp"
 #include "etude/saving/hdf5/detail/hdf5_file.hpp"
 #include "etude/saving/hdf5/detail/hdf5_group.hpp"
@@ -38,7 +38,7 @@ struct Entry {
 class Reader {
  public:
   /// `name` is the file's in errors. `limit`: the most bytes of compressed datasets, expanded.
-  Reader(std::shared_ptr<ByteSource> source, std::string name, std::optional<std::uint64_t> limit = {});
+  Reader(std::shared_ptr<FileSource> source, std::string name, std::optional<std::uint64_t> limit = {});
 
   /// The names in a group, in alphabetical order of their bytes. Throws Error(data) if it is no group.
   std::vector<Entry> list(std::string_view group);

@@ -23,8 +23,8 @@ Writer::Writer() : root_(std::make_unique<WrittenNode>()) {}
 Writer::~Writer() = default;
 
 WrittenNode& Writer::node(std::string_view path) {
-  check(head_.empty(), ErrorKind::state, "hdf5", "\"", path,
-        "\" is declared after start() or size() - expected all declarations before - declare it earlier.");
+  check(head_.empty(), ErrorKind::internal, "hdf5", "\"", path,
+        "\" is declared after the descriptions are complete - expected all declarations before - declare it earlier.");
   WrittenNode* found = root_.get();
   for (std::size_t depth = 0; !path.empty(); ++depth) {
     const std::size_t slash = std::min(path.find('/'), path.size());
@@ -94,14 +94,14 @@ std::uint64_t Writer::size() {
 }
 
 void Writer::start(FileSink& file) {
-  check(!file_, ErrorKind::state, "hdf5", "a second start() - expected one - make another Writer.");
+  check(!file_, ErrorKind::internal, "hdf5", "the descriptions again - expected them once - write another file.");
   lay_out();
   file_ = &file;
   file.append(head_);
 }
 
 void Writer::append(std::span<const std::byte> bytes) {
-  check(file_, ErrorKind::state, "hdf5", "append() before start() - expected start() first - call it.");
+  check(file_, ErrorKind::internal, "hdf5", "data before the descriptions - expected them first - write them.");
   while (!bytes.empty()) {
     while (current_ < datasets_.size() && datasets_[current_]->bytes() == 0) ++current_;
     check(current_ < datasets_.size(), ErrorKind::value, "hdf5", bytes.size(),
@@ -122,7 +122,7 @@ void Writer::append(std::span<const std::byte> bytes) {
 
 void Writer::finish() {
   while (current_ < datasets_.size() && datasets_[current_]->bytes() == 0) ++current_;
-  check(file_ && current_ == datasets_.size(), ErrorKind::state, "hdf5", "finish() after the data of ", current_,
+  check(file_ && current_ == datasets_.size(), ErrorKind::internal, "hdf5", "the end after the data of ", current_,
         " datasets - expected ", datasets_.size(), " - append the others.");
   file_ = nullptr;
 }

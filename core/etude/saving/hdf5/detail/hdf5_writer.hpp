@@ -38,13 +38,13 @@ class Writer {
   /// The same for a list of texts, about 4000 at most, because a description has at most 64 KiB.
   void texts(std::string_view path, std::string_view name, std::vector<std::string> values);
 
-  /// The bytes of the whole file. Ends the declarations: later ones throw Error(state).
+  /// The bytes of the whole file. Ends the declarations: later ones throw Error(internal).
   std::uint64_t size();
   /// Ends the declarations and appends all descriptions to `file`, which stays open until `finish`.
   void start(FileSink& file);
   /// Appends bytes of the datasets: little-endian elements, row-major. Throws Error(value) for too many.
   void append(std::span<const std::byte> bytes);
-  /// Throws Error(value) unless all data was appended.
+  /// Throws Error(internal) unless all data was appended.
   void finish();
 
  private:

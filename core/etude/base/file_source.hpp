@@ -9,9 +9,9 @@
 namespace etude {
 
 /// Bytes that are read at any place: a file, a part of one, or memory.
-class ByteSource {
+class FileSource {
  public:
-  virtual ~ByteSource() = default;
+  virtual ~FileSource() = default;
   /// The number of bytes.
   virtual std::uint64_t size() const = 0;
   /// Fills `out` with the bytes from `at` on. Throws Error(io) if the source ends before, or cannot be read.
@@ -19,7 +19,7 @@ class ByteSource {
 };
 
 /// Bytes in memory, which the source keeps.
-class MemorySource : public ByteSource {
+class MemorySource : public FileSource {
  public:
   explicit MemorySource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
   std::uint64_t size() const override { return bytes_.size(); }
@@ -30,15 +30,15 @@ class MemorySource : public ByteSource {
 };
 
 /// A part of another source, such as a file that an archive stores without compression.
-class PartSource : public ByteSource {
+class PartSource : public FileSource {
  public:
   /// `size` bytes of `whole` from `at` on. Throws Error(io) if `whole` ends before.
-  PartSource(std::shared_ptr<ByteSource> whole, std::uint64_t at, std::uint64_t size);
+  PartSource(std::shared_ptr<FileSource> whole, std::uint64_t at, std::uint64_t size);
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t at, std::span<std::byte> out) override;
 
  private:
-  const std::shared_ptr<ByteSource> whole_;
+  const std::shared_ptr<FileSource> whole_;
   const std::uint64_t at_, size_;
 };
 

@@ -1,4 +1,4 @@
-#include "etude/base/byte_source.hpp"
+#include "etude/base/file_source.hpp"
 
 #include <cstring>
 
@@ -19,7 +19,7 @@ void MemorySource::read(std::uint64_t at, std::span<std::byte> out) {
   if (!out.empty()) std::memcpy(out.data(), bytes_.data() + at, out.size());
 }
 
-PartSource::PartSource(std::shared_ptr<ByteSource> whole, std::uint64_t at, std::uint64_t size)
+PartSource::PartSource(std::shared_ptr<FileSource> whole, std::uint64_t at, std::uint64_t size)
     : whole_(std::move(whole)), at_(at), size_(size) {
   check_place(at, size, whole_->size());
 }
