@@ -5,6 +5,7 @@
 #include "etude/etude.hpp"
 #include "etude/saving/hdf5/detail/hdf5_reader.hpp"
 #include "etude/saving/hdf5/detail/hdf5_writer.hpp"
+#include "hdf5_samples.hpp"
 #include "safetensors_samples.hpp"
 #include "support.hpp"
 
@@ -43,15 +44,6 @@ Tensor counted(const Shape& shape, DType dtype) {
   for (std::int64_t i = 0; i < shape.size(); ++i) numbers.push_back(static_cast<double>(i + 1));
   return tensor_of(shape, dtype, numbers);
 }
-
-class TextFile : public FileSink {
- public:
-  bool empty() const override { return text.empty(); }
-  void append(std::string_view bytes) override { text += bytes; }
-  void flush() override {}
-
-  std::string text;
-};
 
 /// The weights of a Keras model with one layer and an optimizer, in two pieces.
 std::string written_weights() {
@@ -306,7 +298,6 @@ TEST_CASE("hdf5: the file for Keras has the bytes that h5py and Keras were check
   Reader read(source_of(file), "a");
   CHECK(listed(read, "others") == "bfloat16 bool half none seed ");
   CHECK(difference(read.read(read.dataset("others/bool")), tensor_of({3}, DType::boolean, {1, 0, 1})) == "");
-  CHECK(read.texts("others", "texts") == Texts{"a", "", "c"});
   CHECK(read.text("vars", "name") == "größe");
 }
 

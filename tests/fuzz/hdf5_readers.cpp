@@ -1,24 +1,13 @@
-#include <algorithm>
-
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/hdf5/detail/hdf5_reader.hpp"
 #include "etude/saving/hdf5/detail/hdf5_writer.hpp"
 #include "fuzz/readers.hpp"
+#include "hdf5_samples.hpp"
 #include "safetensors_samples.hpp"
 
 namespace etude::testing {
 namespace {
-
-/// Appends to a text.
-class TextFile : public FileSink {
- public:
-  bool empty() const override { return text.empty(); }
-  void append(std::string_view bytes) override { text += bytes; }
-  void flush() override {}
-
-  std::string text;
-};
 
 /// Reads all texts and numbers of an object, and of the objects in it. What is refused does not stop it, except for a
 /// wrong checksum: then `repaired_hdf5` needs its error.
