@@ -14,6 +14,14 @@ void check_place(std::uint64_t at, std::uint64_t wanted, std::uint64_t size) {
 
 }  // namespace
 
+MemorySource::MemorySource(std::vector<std::byte> bytes)
+    : MemorySource(std::make_shared<const std::vector<std::byte>>(std::move(bytes))) {}
+
+MemorySource::MemorySource(std::shared_ptr<const std::vector<std::byte>> bytes) : owner_(bytes), bytes_(*bytes) {}
+
+MemorySource::MemorySource(std::span<const std::byte> bytes, std::shared_ptr<const void> owner)
+    : owner_(std::move(owner)), bytes_(bytes) {}
+
 void MemorySource::read(std::uint64_t at, std::span<std::byte> out) {
   check_place(at, out.size(), bytes_.size());
   if (!out.empty()) std::memcpy(out.data(), bytes_.data() + at, out.size());

@@ -18,15 +18,21 @@ class FileSource {
   virtual void read(std::uint64_t at, std::span<std::byte> out) = 0;
 };
 
-/// Bytes in memory, which the source keeps.
+/// Bytes in memory.
 class MemorySource : public FileSource {
  public:
-  explicit MemorySource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  /// Keeps the bytes.
+  explicit MemorySource(std::vector<std::byte> bytes);
+  /// Bytes of others, which `owner` keeps alive.
+  MemorySource(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   std::uint64_t size() const override { return bytes_.size(); }
   void read(std::uint64_t at, std::span<std::byte> out) override;
 
  private:
-  const std::vector<std::byte> bytes_;
+  explicit MemorySource(std::shared_ptr<const std::vector<std::byte>> bytes);
+
+  const std::shared_ptr<const void> owner_;
+  const std::span<const std::byte> bytes_;
 };
 
 /// A part of another source, such as a file that an archive stores without compression.

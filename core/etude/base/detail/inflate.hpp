@@ -11,8 +11,8 @@ namespace etude {
 /// 1951.
 std::optional<std::size_t> inflate(std::span<const std::byte> in, std::span<std::byte> out);
 
-/// The same for the format of zlib: a header of two bytes and, at the end of `in`, an Adler-32 checksum. Returns whether
-/// all of it is right. Source: RFC 1950.
+/// The same for the format of zlib: a header of two bytes and, at the end of `in`, an Adler-32 checksum. Returns
+/// whether all of it is right. Source: RFC 1950.
 bool inflate_zlib(std::span<const std::byte> in, std::span<std::byte> out);
 
 }  // namespace etude

@@ -160,6 +160,7 @@ class ChunkReader {
 
 std::vector<Chunk> chunks_of(File& file, std::uint64_t owner, const ChunkIndex& index, const Dataset& dataset,
                              std::uint64_t bytes) {
+  file.begin_walk();
   return ChunkReader(file, owner, dataset, bytes).read(index);
 }
 

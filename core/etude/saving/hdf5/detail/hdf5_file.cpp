@@ -38,11 +38,14 @@ void File::claim(std::uint64_t at, std::uint64_t size, std::uint64_t owner) {
   const std::uint64_t end = at + size;
   const auto next = claims_.lower_bound(at);
   const bool same = next != claims_.end() && next->first == at;
-  if (same && next->second.end == end && next->second.owner == owner) return;
+  if (same && next->second.end == end && next->second.owner == owner && next->second.walk != walk_) {
+    next->second.walk = walk_;
+    return;
+  }
   const bool before = next == claims_.begin() || std::prev(next)->second.end <= at;
   require(!same && before && (next == claims_.end() || next->first >= end), at,
           "a structure that overlaps another one, or contains itself", "one structure for each byte");
-  claims_.emplace_hint(next, at, Claim{end, owner});
+  claims_.emplace_hint(next, at, Claim{end, owner, walk_});
 }
 
 void File::damaged(std::uint64_t at, std::string_view what, std::string_view expected) const {

@@ -29,10 +29,12 @@ class File {
   void set_end(std::uint64_t end);
   const std::string& name() const { return name_; }
 
+  /// Begins a walk: the structures of an object may be read again.
+  void begin_walk() { ++walk_; }
   /// Up to `most` bytes from an address on, to learn the size of a structure.
   std::vector<std::byte> begin_of(std::uint64_t at, std::size_t most) const;
-  /// The bytes of a structure that belongs to `owner`. Throws Error(data) if they are not in the file, or belong to
-  /// another structure.
+  /// The bytes of a structure that belongs to `owner`. Throws Error(data) if they are not in the file, belong to
+  /// another structure, or were met in this walk.
   std::vector<std::byte> structure(std::uint64_t at, std::uint64_t size, std::uint64_t owner);
   /// Reserves the bytes in the same way, without reading them.
   void claim(std::uint64_t at, std::uint64_t size, std::uint64_t owner);
@@ -50,12 +52,12 @@ class File {
 
  private:
   struct Claim {
-    std::uint64_t end, owner;
+    std::uint64_t end, owner, walk;
   };
 
   const std::shared_ptr<FileSource> source_;
   const std::string name_;
-  std::uint64_t end_;
+  std::uint64_t end_, walk_ = 0;
   /// By first byte.
   std::map<std::uint64_t, Claim> claims_;
 };

@@ -125,6 +125,7 @@ AttributeParts attribute_of(Bytes bytes) {
 }  // namespace
 
 std::vector<Link> links_of(File& file, const ObjectHeader& group) {
+  file.begin_walk();
   if (group.has(MessageType::symbol_table)) return std::move(SymbolTable(file, group).links);
   std::vector<Link> links;
   for (const Message& message : group.messages())
@@ -139,6 +140,7 @@ std::vector<Link> links_of(File& file, const ObjectHeader& group) {
 }
 
 void visit_attributes(File& file, const ObjectHeader& object, const std::function<void(const AttributeParts&)>& visit) {
+  file.begin_walk();
   for (const Message& message : object.messages())
     if (message.type == MessageType::attribute && !message.shared) visit(attribute_of(message.bytes));
   if (const std::optional<Bytes> info = object.find(MessageType::attribute_info))

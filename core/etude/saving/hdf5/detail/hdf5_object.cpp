@@ -1,15 +1,14 @@
 #include "etude/saving/hdf5/detail/hdf5_object.hpp"
 
 #include <algorithm>
-#include <set>
 
 namespace etude::hdf5 {
 
 ObjectHeader::ObjectHeader(File& file, std::uint64_t address) : file_(&file), address_(address) {
+  file.begin_walk();
   const std::vector<std::byte> begin = file.begin_of(address, 4);
   const bool second = Bytes(file, address, begin).begins("OHDR");
   std::vector<Bytes> waiting{second ? first_of_version_2(file) : first_of_version_1(file)};
-  std::set<std::uint64_t> seen;
   constexpr unsigned is_shared = 2;
   while (!waiting.empty()) {
     Bytes bytes = waiting.back();
@@ -20,7 +19,6 @@ ObjectHeader::ObjectHeader(File& file, std::uint64_t address) : file_(&file), ad
       Bytes data = bytes.part(size);
       if (type == static_cast<std::uint64_t>(MessageType::continuation)) {
         const std::uint64_t at = data.address(), length = data.number(8);
-        data.require(seen.insert(at).second, "a header that continues in itself", "another place");
         waiting.push_back(block_of(file, at, length));
       } else if (type && type <= static_cast<std::uint64_t>(MessageType::attribute_info)) {
         messages_.push_back({static_cast<MessageType>(type), (flags & is_shared) != 0, data});

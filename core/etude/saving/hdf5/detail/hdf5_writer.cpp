@@ -93,15 +93,17 @@ std::uint64_t Writer::size() {
   return size_;
 }
 
-void Writer::start(FileSink& file) {
-  check(!file_, ErrorKind::internal, "hdf5", "the descriptions again - expected them once - write another file.");
+void Writer::start(std::function<void(std::string_view)> file) {
+  check(file_ == nullptr, ErrorKind::internal, "hdf5",
+        "the descriptions again - expected them once - write another file.");
   lay_out();
-  file_ = &file;
-  file.append(head_);
+  file_ = std::move(file);
+  file_(head_);
 }
 
 void Writer::append(std::span<const std::byte> bytes) {
-  check(file_, ErrorKind::internal, "hdf5", "data before the descriptions - expected them first - write them.");
+  check(file_ != nullptr, ErrorKind::internal, "hdf5",
+        "data before the descriptions - expected them first - write them.");
   while (!bytes.empty()) {
     while (current_ < datasets_.size() && datasets_[current_]->bytes() == 0) ++current_;
     check(current_ < datasets_.size(), ErrorKind::value, "hdf5", bytes.size(),
@@ -109,12 +111,12 @@ void Writer::append(std::span<const std::byte> bytes) {
     const WrittenNode& dataset = *datasets_[current_];
     const auto piece =
         bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), dataset.bytes() - written_)));
-    file_->append({reinterpret_cast<const char*>(piece.data()), piece.size()});
+    file_({reinterpret_cast<const char*>(piece.data()), piece.size()});
     bytes = bytes.subspan(piece.size());
     written_ += piece.size();
     if (written_ < dataset.bytes()) return;
     constexpr std::string_view padding("\0\0\0\0\0\0\0", 7);
-    file_->append(padding.substr(0, static_cast<std::size_t>(dataset.padded_bytes() - written_)));
+    file_(padding.substr(0, static_cast<std::size_t>(dataset.padded_bytes() - written_)));
     written_ = 0;
     ++current_;
   }
@@ -122,8 +124,8 @@ void Writer::append(std::span<const std::byte> bytes) {
 
 void Writer::finish() {
   while (current_ < datasets_.size() && datasets_[current_]->bytes() == 0) ++current_;
-  check(file_ && current_ == datasets_.size(), ErrorKind::internal, "hdf5", "the end after the data of ", current_,
-        " datasets - expected ", datasets_.size(), " - append the others.");
+  check(file_ != nullptr && current_ == datasets_.size(), ErrorKind::internal, "hdf5", "the end after the data of ",
+        current_, " datasets - expected ", datasets_.size(), " - append the others.");
   file_ = nullptr;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include "etude/base/shape.hpp"
-#include "etude/base/vfs.hpp"
 #include "etude/saving/hdf5/detail/hdf5_types.hpp"
 
 namespace etude::hdf5 {
@@ -40,8 +41,8 @@ class Writer {
 
   /// The bytes of the whole file. Ends the declarations: later ones throw Error(internal).
   std::uint64_t size();
-  /// Ends the declarations and appends all descriptions to `file`, which stays open until `finish`.
-  void start(FileSink& file);
+  /// Ends the declarations and passes all descriptions to `file`, and from then on all bytes of the file, in order.
+  void start(std::function<void(std::string_view bytes)> file);
   /// Appends bytes of the datasets: little-endian elements, row-major. Throws Error(value) for too many.
   void append(std::span<const std::byte> bytes);
   /// Throws Error(internal) unless all data was appended.
@@ -58,7 +59,7 @@ class Writer {
   /// All descriptions; empty until the declarations end.
   std::string head_;
   std::uint64_t size_ = 0;
-  FileSink* file_ = nullptr;
+  std::function<void(std::string_view)> file_;
   /// The dataset to which the next byte belongs, and its bytes so far.
   std::size_t current_ = 0;
   std::uint64_t written_ = 0;
