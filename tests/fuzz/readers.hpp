@@ -13,6 +13,11 @@ using FuzzInputs = std::vector<std::string>;
 
 void read_safetensors_file(std::string_view bytes);
 FuzzInputs safetensors_inputs();
+/// All objects of an HDF5 file, as far as they can be read.
+void read_hdf5_file(std::string_view bytes);
+FuzzInputs hdf5_inputs();
+/// The file with correct checksums, as far as it is read.
+std::string repaired_hdf5(const std::string& bytes);
 void read_manifest(std::string_view bytes);
 FuzzInputs manifest_inputs();
 /// A folder of checkpoints, packed.

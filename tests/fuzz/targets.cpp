@@ -24,6 +24,7 @@ double cpu_seconds() {
 
 constexpr FuzzTarget targets[]{
     {"safetensors", read_safetensors_file, safetensors_inputs, repaired_safetensors, 1000, 5e3},
+    {"hdf5", read_hdf5_file, hdf5_inputs, repaired_hdf5, 1000, 5e3, request_limit},
     {"manifest", read_manifest, manifest_inputs, repaired_manifest, 1000, 5e3},
     {"checkpoint", read_checkpoint, checkpoint_inputs, repaired_checkpoint, 1000, 5e3},
     {"saved_model", read_saved_model, saved_model_inputs, repaired_checkpoint, 10'000, 1e5},
