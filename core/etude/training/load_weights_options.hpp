@@ -29,6 +29,9 @@ struct LoadWeightsOptions {
   /// Whether weights keep their values for which the file has no tensor of the same name and shape. A warning names
   /// them.
   bool skip_mismatch = false;
+  /// For .h5 files of Keras 2: whether layers get the weights of the layer of the same name, and others keep theirs.
+  /// Otherwise they get those at the same place.
+  bool by_name = false;
 
   static constexpr auto fields() {
     return option_rows(
@@ -40,7 +43,9 @@ struct LoadWeightsOptions {
             "Regular expression for names in the file: kernels of PyTorch, [outputs, inputs, …], which become kernels "
             "of Keras, […, inputs, outputs]."),
         option<&LoadWeightsOptions::skip_mismatch>(
-            "Whether weights without a tensor of the same name and shape keep their values."));
+            "Whether weights without a tensor of the same name and shape keep their values."),
+        option<&LoadWeightsOptions::by_name>(
+            "For .h5 files of Keras 2: whether layers get the weights of the layer of the same name, not place."));
   }
 };
 

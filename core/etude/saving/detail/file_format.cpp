@@ -16,13 +16,11 @@ struct Refusal {
   FileFormat format;
   std::string_view is, advice;
 };
-constexpr std::string_view save_by_name =
-    "in Python, save its weights by \"numpy.savez(path, **{w.path: w for w in model.weights})\"";
 constexpr Refusal refusals[]{
     {unknown, "is in a format that is not recognized", "check the path"},
     {etude_folder, "is a folder of checkpoints", "load it as a model"},
-    {keras, "is a whole model of Keras", save_by_name},
-    {hdf5, "is an HDF5 file", save_by_name},
+    {keras, "is a whole model of Keras", "load it by load_model"},
+    {hdf5, "is an HDF5 file", "check that it is one of Keras"},
     {safetensors, "is a file of safetensors", "load its weights into a model of the same layers"},
     {npz, "is an archive of arrays", "load its weights into a model of the same layers"},
     {tfjs, "is a model of TensorFlow.js", "load its weights into a model of the same layers"},
@@ -94,13 +92,25 @@ FileFormat format_of_folder(const std::string& path, Vfs& files) {
   return unknown;
 }
 
+constexpr std::string_view hdf5_signature = "\x89HDF\r\n\x1a\n", zip_signature = "PK\3\4";
+
+/// Reads only the beginning of files of Keras, which may be large.
+FileFormat format_of_file(const std::string& path, Vfs& files) {
+  const std::unique_ptr<FileSource> source = files.source(path);
+  std::string begin(static_cast<std::size_t>(std::min<std::uint64_t>(source->size(), hdf5_signature.size())), ' ');
+  source->read(0, std::as_writable_bytes(std::span(begin)));
+  if (begin == hdf5_signature) return hdf5;
+  if (begin.starts_with(zip_signature) && has_ending(path, ".keras")) return keras;
+  return format_of(path, files.read(path));
+}
+
 }  // namespace
 
 FileFormat format_of(const std::string& path, std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   constexpr std::size_t length_bytes = 8;
-  if (text.starts_with("\x89HDF\r\n\x1a\n")) return hdf5;
-  if (text.starts_with("PK\3\4") || text.starts_with("PK\5\6")) return format_of_archive(path, bytes);
+  if (text.starts_with(hdf5_signature)) return hdf5;
+  if (text.starts_with(zip_signature) || text.starts_with("PK\5\6")) return format_of_archive(path, bytes);
   if (text.size() > length_bytes && text[length_bytes] == '{') return safetensors;
   if (text.substr(0, 8).ends_with("TFL3")) return tflite;
   if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5) return pickle;
@@ -112,7 +122,7 @@ FileFormat format_of(const std::string& path, std::span<const std::byte> bytes) 
 FileFormat format_of(const std::string& path, Vfs& files) {
   switch (files.kind(path)) {
     case PathKind::folder: return format_of_folder(path, files);
-    case PathKind::file: return format_of(path, files.read(path));
+    case PathKind::file: return format_of_file(path, files);
     case PathKind::none: break;
   }
   return files.exists(path + ".index") ? tf_checkpoint : format_by_name(path);

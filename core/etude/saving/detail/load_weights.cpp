@@ -7,6 +7,8 @@
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/checkpoint_writes.hpp"
+#include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/keras_file.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/save_model.hpp"
 #include "etude/saving/detail/weights_file.hpp"
@@ -87,18 +89,29 @@ void keep_matching(std::vector<NamedVariable>& weights, std::vector<NamedTensor>
 
 }  // namespace
 
+void check_is_weights_file(const std::string& path, std::string_view where) {
+  const bool known = path.ends_with(".safetensors") || path.ends_with(".npz") || path.ends_with(".weights.h5");
+  check(known, ErrorKind::value, where, '"', path,
+        "\" - expected a name that ends with .safetensors, .npz or .weights.h5, the formats of weights - change the "
+        "name.");
+}
+
 void save_weights(const Model& model, const std::string& path) {
   check_is_path(path, "save_weights");
-  check(path.ends_with(".safetensors") || path.ends_with(".npz"), ErrorKind::value, "save_weights", '"', path,
-        "\" - expected a name that ends with .safetensors or .npz, the formats of weights - change the name.");
+  check_is_weights_file(path, "save_weights");
   check_built(model, "save_weights");
   const CheckpointWriteTimer timer;
+  if (path.ends_with(".weights.h5")) return save_keras_weights(model, path);
   write_weights(path, values_of(named_weights(model)));
 }
 
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
   check_is_path(path, "load_weights");
   check_built(model, "load_weights");
+  const FileFormat format = format_of(path, *vfs_or_host({}, "load_weights"));
+  if (format == FileFormat::keras || format == FileFormat::hdf5) return load_keras_weights(model, path, options);
+  check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
+        "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
   const std::string where = "load_weights \"" + path + '"';
   std::vector<NamedVariable> weights = named_weights(model);
   std::vector<NamedTensor> tensors = mapped_weights(path, options, where);

@@ -7,6 +7,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/detail/keras_file.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 
@@ -51,6 +52,7 @@ void save_model(const Model& model, const std::string& folder) {
         model.own_weights().empty() ? "" : model.own_weights().front().name(),
         "\" outside its layers, which no config describes - expected weights of layers only - save the weights "
         "by save_weights() and create the model in code.");
+  if (ending_of(folder) == "keras") return save_keras(model, folder);
   Json config = {{"model", model_to_json(model)}, {"compile", compile_to_json(model)}, {"draws", draws_of(model)}};
   if (model.compiled()) add_flags_at_compile(model, model.compiled_trainable(), config);
   Checkpoint checkpoint{
@@ -70,13 +72,12 @@ void check_is_path(const std::string& path, std::string_view where) {
 }
 
 void check_saves_to(const std::string& folder, std::string_view where) {
-  constexpr std::array others{"keras", "h5",     "hdf5", "safetensors", "json", "npz",
-                              "onnx",  "tflite", "pt",   "pth",         "zip"};
+  constexpr std::array others{"h5", "hdf5", "safetensors", "json", "npz", "onnx", "tflite", "pt", "pth", "zip"};
   check_is_path(folder, where);
   const std::string ending = ending_of(folder);
   check(std::ranges::find(others, ending) == others.end(), ErrorKind::value, where, '"', folder,
-        "\" - expected the name of a folder: models are saved to folders only - remove .", ending,
-        ", or save only the weights to a .safetensors file.");
+        "\" - expected the name of a folder, or one that ends with .keras - remove .", ending,
+        ", or save only the weights by save_weights().");
 }
 
 }  // namespace etude
