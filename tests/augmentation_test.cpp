@@ -101,16 +101,71 @@ TEST_CASE("RandAugment draws its changes among eleven layers", "[preprocessing]"
   CHECK_THAT(error_of([] { layers::rand_augment({.factor = 2.0}); }), ContainsSubstring("factor = [2]"));
 }
 
-TEST_CASE("RandAugment: with a seed, its choices and its changes draw from different streams", "[preprocessing]") {
-  const LayerPtr augment = layers::rand_augment({.seed = 7});
-  std::vector<std::uint32_t> streams{augment->random_key().value().stream};
-  for (const LayerPtr& change : augment->layers())
-    if (const auto key = change->random_key()) {
-      CHECK(key->seed == 7);
-      streams.push_back(key->stream);
+TEST_CASE("RandAugment and AugMix: with a seed, choices and changes draw from different streams", "[preprocessing]") {
+  for (const LayerPtr& augment :
+       std::vector<LayerPtr>{layers::rand_augment({.seed = 7}), layers::aug_mix({.seed = 7})}) {
+    std::vector<std::uint32_t> streams{augment->random_key().value().stream};
+    for (const LayerPtr& change : augment->layers())
+      if (const auto key = change->random_key()) {
+        CHECK(key->seed == 7);
+        streams.push_back(key->stream);
+      }
+    CHECK(streams.size() == 10);  // AutoContrast and Equalization draw nothing
+    CHECK(std::set(streams.begin(), streams.end()).size() == streams.size());
+  }
+}
+
+TEST_CASE("AugMix: a chain of one change is mixed with the original by shares of a beta distribution",
+          "[preprocessing]") {
+  const Tensor x = photos({2, 5, 4, 3});
+  const std::vector<double> from = numbers(x), to = numbers((*layers::auto_contrast())(x, true));
+  // The share of the original, if the change is AutoContrast.
+  const auto share_in = [&](const Tensor& result) -> std::optional<double> {
+    const std::vector<double> y = numbers(result);
+    double products = 0, squares = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      products += (y[i] - to[i]) * (from[i] - to[i]);
+      squares += (from[i] - to[i]) * (from[i] - to[i]);
     }
-  CHECK(streams.size() == 10);  // AutoContrast and Equalization draw nothing
-  CHECK(std::set(streams.begin(), streams.end()).size() == streams.size());
+    const double share = products / squares;
+    for (std::size_t i = 0; i < y.size(); ++i)
+      if (std::abs(share * from[i] + (1 - share) * to[i] - y[i]) > 0.01) return {};
+    return share;
+  };
+  const auto shares = [&](double alpha, int calls) {
+    const LayerPtr mix =
+        layers::aug_mix({.num_chains = 1, .chain_depth = 1, .alpha = alpha, .all_ops = false, .seed = 5});
+    std::vector<double> result;
+    for (int i = 0; i < calls; ++i)
+      if (const auto share = share_in((*mix)(x, true)); share && *share < 0.9999) result.push_back(*share);
+    return result;
+  };
+  const std::vector<double> even = shares(1, 160);
+  CHECK((even.size() > 8 && even.size() < 35));  // one of eight: seven changes and none
+  CHECK(*std::ranges::min_element(even) < 0.35);
+  CHECK(*std::ranges::max_element(even) > 0.65);
+  const std::vector<double> equal = shares(1e6, 60);
+  CHECK_FALSE(equal.empty());
+  for (const double share : equal) CHECK_THAT(share, WithinAbs(0.5, 0.01));
+}
+
+TEST_CASE("AugMix: the shares of chains sum to one, and without changes the images stay", "[preprocessing]") {
+  const Tensor x = photos({2, 5, 4, 3});
+  for (const double alpha : {1e-3, 0.3, 1.0, 4.0}) {
+    CAPTURE(alpha);
+    const LayerPtr mix = layers::aug_mix({.num_chains = 4, .chain_depth = 0, .alpha = alpha, .seed = 5});
+    for (int i = 0; i < 5; ++i) CHECK(testing::difference((*mix)(x, true), x, {1e-3, 1e-5}) == "");
+  }
+  CHECK(layers::aug_mix()->layers().size() == 11);
+  CHECK(layers::aug_mix({.all_ops = false})->layers().size() == 7);
+}
+
+TEST_CASE("AugMix: numbers out of range are errors", "[preprocessing][errors]") {
+  CHECK_THAT(error_of([] { layers::aug_mix({.num_chains = 0}); }), ContainsSubstring("num_chains = 0"));
+  CHECK_THAT(error_of([] { layers::aug_mix({.num_chains = 20, .chain_depth = 6}); }),
+             ContainsSubstring("chain_depth = 6 for 20 chains"));
+  CHECK_THAT(error_of([] { layers::aug_mix({.alpha = 0}); }), ContainsSubstring("alpha = 0"));
+  CHECK_THAT(error_of([] { layers::aug_mix({.factor = 1.1}); }), ContainsSubstring("factor = [1.1]"));
 }
 
 TEST_CASE("Pipeline is its layers in sequence, in a call, in training and in its config", "[preprocessing]") {

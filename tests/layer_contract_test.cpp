@@ -87,7 +87,8 @@ const std::map<std::string, Subject>& subjects() {
     for (const char* name : {"AlphaDropout", "Dropout", "GaussianDropout", "GaussianNoise", "Identity", "LeakyReLU",
                              "ReLU", "Rescaling", "ThresholdedReLU"})
       result[name] = {{features}};
-    for (const char* name : {"AutoContrast",
+    for (const char* name : {"AugMix",
+                             "AutoContrast",
                              "CenterCrop",
                              "CutMix",
                              "Equalization",

@@ -34,6 +34,7 @@ inline const std::vector<ImageClass>& random_image_classes() {
       {"RandomPosterization", R"({"factor": 6})", true},
       {"RandomInvert", "{}", true},
       {"RandomColorDegeneration", R"({"factor": 0.8})", true},
+      {"AugMix", R"({"alpha": 0.5})", true},
       {"RandAugment", R"({"num_ops": 4})", true},
       {"RandomGrayscale"},
       {"RandomColorJitter",

@@ -117,7 +117,8 @@ std::size_t rank_of(const std::string& class_name) {
     if (class_name.find(std::to_string(axes) + "D") != std::string::npos)
       return axes + (class_name.starts_with("ConvLSTM") ? 2 : 1);
   if (class_name.starts_with("Random")) return 3;
-  static const std::map<std::string, std::size_t> others{{"AutoContrast", 3},
+  static const std::map<std::string, std::size_t> others{{"AugMix", 3},
+                                                         {"AutoContrast", 3},
                                                          {"CenterCrop", 3},
                                                          {"CutMix", 3},
                                                          {"Equalization", 3},

@@ -76,9 +76,9 @@ using PreprocessingLayers =
     ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, StringLookup, TextVectorization, Hashing,
               HashedCrossing, MelSpectrogram, STFTSpectrogram, Pipeline, Resizing, CenterCrop, AutoContrast,
               Equalization, RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear,
-              RandomPerspective, RandAugment, RandomBrightness, RandomColorDegeneration, RandomContrast, RandomHue,
-              RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale, RandomColorJitter,
-              RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
+              RandomPerspective, AugMix, RandAugment, RandomBrightness, RandomColorDegeneration, RandomContrast,
+              RandomHue, RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale,
+              RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
