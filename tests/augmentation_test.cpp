@@ -75,6 +75,83 @@ TEST_CASE("RandomPerspective: numbers out of range are errors", "[preprocessing]
              ContainsSubstring("interpolation = \"cubic\""));
 }
 
+TEST_CASE("images that noise distorts are those of Keras", "[preprocessing]") {
+  const json golden = testing::golden("augmentation.json");
+  for (const json& test : golden.at("elastic")) {
+    const std::string mode = test.at("fill_mode");
+    CAPTURE(mode);
+    const Shape shape = testing::shape_in(test.at("shape"));
+    auto sampling =
+        image_ops::sampling_of(mode == "mirror" ? "reflect" : mode, test.at("interpolation").get<std::string>(), 3, "");
+    if (mode == "mirror") sampling.fill = image_ops::Sampling::Fill::mirror;
+    const double sigma = test.at("sigma"), alpha = test.at("alpha");
+    // The greatest sigma determines the extent of the bell; weights beyond three sigmas must not count.
+    for (const double most : {sigma, 1.5}) {
+      const Tensor y = testing::run({tensor_of(shape, DType::float32, numbers_in(test.at("x"))),
+                                     tensor_of(shape, DType::float32, numbers_in(test.at("noise")))},
+                                    [&](std::span<const Value> in) {
+                                      return image_ops::elastic_transform(in[0], in[1], ops::full({}, alpha),
+                                                                          ops::full({}, sigma), most, sampling);
+                                    });
+      CHECK(testing::difference(numbers(y), numbers_in(test.at("y")), {2e-2, 1e-5}) == "");
+    }
+  }
+}
+
+TEST_CASE("RandomElasticTransform changes images with the probability that it draws", "[preprocessing]") {
+  CHECK_THAT(share_of_changes(layers::random_elastic_transform({.scale = {1, 1}, .seed = 3})), WithinAbs(0.5, 0.06));
+  CHECK(share_of_changes(layers::random_elastic_transform({.factor = {1, 1}, .scale = {1, 1}, .seed = 3})) == 1);
+  CHECK(share_of_changes(layers::random_elastic_transform({.factor = 0.0})) == 0);
+  CHECK(share_of_changes(layers::random_elastic_transform({.scale = 0.0})) == 0);
+}
+
+TEST_CASE("RandomElasticTransform moves pixels along both axes, by about 3 % of the longer side", "[preprocessing]") {
+  // Channels with the coordinates of their pixels show the moves.
+  constexpr std::int64_t side = 60;
+  Tensor x({1, side, side, 2});
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    x.data<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i % 2 == 0 ? i / 2 % side : i / 2 / side);
+  const Tensor y = (*layers::random_elastic_transform({.factor = {1, 1}, .scale = {1, 1}, .seed = 3}))(x, true);
+  double squares_x = 0, squares_y = 0, products = 0, count = 0;
+  for (std::int64_t row = 15; row < 45; ++row)
+    for (std::int64_t column = 15; column < 45; ++column) {
+      const std::int64_t at = 2 * (row * side + column);
+      const double dx = y.at(at) - x.at(at), dy = y.at(at + 1) - x.at(at + 1);
+      squares_x += dx * dx;
+      squares_y += dy * dy;
+      products += dx * dy;
+      count += 1;
+    }
+  CHECK_THAT(std::sqrt(squares_x / count), WithinAbs(0.028 * side, 0.014 * side));
+  CHECK_THAT(std::sqrt(squares_y / count), WithinAbs(0.028 * side, 0.014 * side));
+  CHECK(std::abs(products) < 0.7 * std::sqrt(squares_x * squares_y));  // not along diagonals alone
+}
+
+TEST_CASE("RandomElasticTransform: numbers and names out of range are errors", "[preprocessing][errors]") {
+  CHECK_THAT(error_of([] { layers::random_elastic_transform({.factor = 1.5}); }), ContainsSubstring("factor = [1.5]"));
+  CHECK_THAT(error_of([] { layers::random_elastic_transform({.scale = {0, 2}}); }),
+             ContainsSubstring("scale = [0, 2]"));
+  CHECK_THAT(error_of([] { layers::random_elastic_transform({.fill_mode = "edge"}); }),
+             ContainsSubstring("fill_mode = \"edge\""));
+  CHECK_NOTHROW(layers::random_elastic_transform({.fill_mode = "mirror"}));
+}
+
+TEST_CASE("ContrastLimitedAdaptiveHistogramEqualization computes as Keras does", "[preprocessing]") {
+  const json golden = testing::golden("augmentation.json");
+  for (const json& test : golden.at("clahe")) {
+    CAPTURE(test.at("config").dump(), test.at("shape").dump());
+    json config = test.at("config");
+    config["value_range"] = test.at("value_range");
+    const LayerPtr layer = layer_of("ContrastLimitedAdaptiveHistogramEqualization", config.dump());
+    const DType dtype = test.contains("dtype") ? DType::int32 : DType::float32;
+    const Tensor y = (*layer)(tensor_of(testing::shape_in(test.at("shape")), dtype, numbers_in(test.at("x"))));
+    CHECK(y.dtype() == dtype);
+    CHECK(testing::difference(numbers(y), numbers_in(test.at("y")), {1e-3, 1e-5}) == "");
+  }
+  CHECK_THAT(error_of([] { layers::contrast_limited_adaptive_histogram_equalization({.tile_grid_size = {8, 0}}); }),
+             ContainsSubstring("tile_grid_size = [8, 0]"));
+}
+
 TEST_CASE("RandomColorDegeneration blends images with gray as Keras does", "[preprocessing]") {
   const json test = testing::golden("augmentation.json").at("degeneration");
   const double factor = test.at("factor");

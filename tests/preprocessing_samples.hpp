@@ -26,6 +26,7 @@ inline const std::vector<ImageClass>& random_image_classes() {
       {"RandomRotation", R"({"factor": 0.2})"},
       {"RandomShear", R"({"x_factor": 0.4, "y_factor": 0.3})"},
       {"RandomPerspective", R"({"scale": 0.6})"},
+      {"RandomElasticTransform", "{}", true},
       {"RandomBrightness", R"({"factor": 0.4})", true},
       {"RandomContrast", R"({"factor": 0.4})", true},
       {"RandomHue", R"({"factor": 0.6})", true},

@@ -120,6 +120,7 @@ std::size_t rank_of(const std::string& class_name) {
   static const std::map<std::string, std::size_t> others{{"AugMix", 3},
                                                          {"AutoContrast", 3},
                                                          {"CenterCrop", 3},
+                                                         {"ContrastLimitedAdaptiveHistogramEqualization", 3},
                                                          {"CutMix", 3},
                                                          {"Equalization", 3},
                                                          {"MixUp", 3},

@@ -27,7 +27,9 @@
 #include "etude/layers/pooling.hpp"
 #include "etude/layers/preprocessing_audio.hpp"
 #include "etude/layers/preprocessing_augmentation.hpp"
+#include "etude/layers/preprocessing_clahe.hpp"
 #include "etude/layers/preprocessing_color.hpp"
+#include "etude/layers/preprocessing_elastic.hpp"
 #include "etude/layers/preprocessing_images.hpp"
 #include "etude/layers/preprocessing_lookup.hpp"
 #include "etude/layers/preprocessing_mixing.hpp"
@@ -75,10 +77,11 @@ using AttentionLayers = ClassList<AdditiveAttention, Attention, GroupedQueryAtte
 using PreprocessingLayers =
     ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, StringLookup, TextVectorization, Hashing,
               HashedCrossing, MelSpectrogram, STFTSpectrogram, Pipeline, Resizing, CenterCrop, AutoContrast,
-              Equalization, RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear,
-              RandomPerspective, AugMix, RandAugment, RandomBrightness, RandomColorDegeneration, RandomContrast,
-              RandomHue, RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale,
-              RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
+              Equalization, ContrastLimitedAdaptiveHistogramEqualization, RandomFlip, RandomCrop, RandomTranslation,
+              RandomZoom, RandomRotation, RandomShear, RandomPerspective, RandomElasticTransform, AugMix, RandAugment,
+              RandomBrightness, RandomColorDegeneration, RandomContrast, RandomHue, RandomSaturation, RandomSharpness,
+              RandomPosterization, RandomInvert, RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization,
+              RandomErasing, MixUp, CutMix>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
