@@ -146,7 +146,8 @@ TEST_CASE("ContrastLimitedAdaptiveHistogramEqualization computes as Keras does",
     const DType dtype = test.contains("dtype") ? DType::int32 : DType::float32;
     const Tensor y = (*layer)(tensor_of(testing::shape_in(test.at("shape")), dtype, numbers_in(test.at("x"))));
     CHECK(y.dtype() == dtype);
-    CHECK(testing::difference(numbers(y), numbers_in(test.at("y")), {1e-3, 1e-5}) == "");
+    // Integers are rounded down, from 254.99999 or 255.
+    CHECK(testing::difference(numbers(y), numbers_in(test.at("y")), {dtype == DType::int32 ? 1 : 1e-3, 1e-5}) == "");
   }
   CHECK_THAT(error_of([] { layers::contrast_limited_adaptive_histogram_equalization({.tile_grid_size = {8, 0}}); }),
              ContainsSubstring("tile_grid_size = [8, 0]"));
@@ -217,11 +218,11 @@ TEST_CASE("AugMix: a chain of one change is mixed with the original by shares of
       if (const auto share = share_in((*mix)(x, true)); share && *share < 0.9999) result.push_back(*share);
     return result;
   };
-  const std::vector<double> even = shares(1, 160);
-  CHECK((even.size() > 8 && even.size() < 35));  // one of eight: seven changes and none
+  const std::vector<double> even = shares(1, 90);
+  CHECK((even.size() > 4 && even.size() < 22));  // one of eight: seven changes and none
   CHECK(*std::ranges::min_element(even) < 0.35);
   CHECK(*std::ranges::max_element(even) > 0.65);
-  const std::vector<double> equal = shares(1e6, 60);
+  const std::vector<double> equal = shares(1e6, 30);
   CHECK_FALSE(equal.empty());
   for (const double share : equal) CHECK_THAT(share, WithinAbs(0.5, 0.01));
 }
