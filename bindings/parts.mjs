@@ -7,7 +7,7 @@ export const parts = {
   preprocessing: {
     bindings: ['text'],
     classes: [
-      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'StringLookup', 'TextVectorization', 'Hashing', 'HashedCrossing', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
+      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'StringLookup', 'TextVectorization', 'Hashing', 'HashedCrossing', 'RandomFourierFeatures', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
       'ContrastLimitedAdaptiveHistogramEqualization',
       'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomPerspective', 'RandomElasticTransform', 'AugMix', 'RandAugment', 'RandomColorDegeneration', 'Pipeline', 'RandomBrightness',
       'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',

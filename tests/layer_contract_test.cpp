@@ -68,6 +68,7 @@ const std::map<std::string, Subject>& subjects() {
       {"Pipeline", {{features}}},
       {"Permute", {{steps}, {{"dims", {2, 1}}}}},
       {"PReLU", {{steps}, {{"shared_axes", {1}}, {"alpha_initializer", "ones"}}}},
+      {"RandomFourierFeatures", {{features}, {{"trainable", true}}}},
       {"RepeatVector", {{features}}},
       {"Reshape", {{steps}, {{"target_shape", {2, -1}}}}},
       {"ReversibleEmbedding", {{{3, 5}}, {{"input_dim", 7}, {"output_dim", 3}, {"mask_zero", true}}, true}},

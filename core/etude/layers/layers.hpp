@@ -37,6 +37,7 @@
 #include "etude/layers/preprocessing_perspective.hpp"
 #include "etude/layers/preprocessing_random.hpp"
 #include "etude/layers/projected_attention.hpp"
+#include "etude/layers/random_fourier_features.hpp"
 #include "etude/layers/rnn.hpp"
 #include "etude/layers/scored_attention.hpp"
 #include "etude/layers/separable_convolution.hpp"
@@ -75,13 +76,13 @@ using NormalizationLayers = ClassList<BatchNormalization, GroupNormalization, La
 using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
 using AttentionLayers = ClassList<AdditiveAttention, Attention, GroupedQueryAttention, MultiHeadAttention>;
 using PreprocessingLayers =
-    ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, StringLookup, TextVectorization, Hashing,
-              HashedCrossing, MelSpectrogram, STFTSpectrogram, Pipeline, Resizing, CenterCrop, AutoContrast,
-              Equalization, ContrastLimitedAdaptiveHistogramEqualization, RandomFlip, RandomCrop, RandomTranslation,
-              RandomZoom, RandomRotation, RandomShear, RandomPerspective, RandomElasticTransform, AugMix, RandAugment,
-              RandomBrightness, RandomColorDegeneration, RandomContrast, RandomHue, RandomSaturation, RandomSharpness,
-              RandomPosterization, RandomInvert, RandomGrayscale, RandomColorJitter, RandomGaussianBlur, Solarization,
-              RandomErasing, MixUp, CutMix>;
+    ClassList<Normalization, Discretization, CategoryEncoding, RandomFourierFeatures, IntegerLookup, StringLookup,
+              TextVectorization, Hashing, HashedCrossing, MelSpectrogram, STFTSpectrogram, Pipeline, Resizing,
+              CenterCrop, AutoContrast, Equalization, ContrastLimitedAdaptiveHistogramEqualization, RandomFlip,
+              RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomPerspective,
+              RandomElasticTransform, AugMix, RandAugment, RandomBrightness, RandomColorDegeneration, RandomContrast,
+              RandomHue, RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale,
+              RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
