@@ -11,7 +11,7 @@ export const parts = {
       'ContrastLimitedAdaptiveHistogramEqualization',
       'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomPerspective', 'RandomElasticTransform', 'AugMix', 'RandAugment', 'RandomColorDegeneration', 'Pipeline', 'RandomBrightness',
       'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
-      'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix',
+      'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix', 'MaxNumBoundingBoxes',
     ],
     functions: [],
   },

@@ -2,6 +2,7 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <numeric>
 #include <set>
 
 #include "etude/layers/detail/image_ops.hpp"
@@ -244,6 +245,37 @@ TEST_CASE("AugMix: numbers out of range are errors", "[preprocessing][errors]") 
              ContainsSubstring("chain_depth = 6 for 20 chains"));
   CHECK_THAT(error_of([] { layers::aug_mix({.alpha = 0}); }), ContainsSubstring("alpha = 0"));
   CHECK_THAT(error_of([] { layers::aug_mix({.factor = 1.1}); }), ContainsSubstring("factor = [1.1]"));
+}
+
+TEST_CASE("MaxNumBoundingBoxes cuts or fills boxes and labels as Keras does", "[preprocessing]") {
+  std::vector<float> places(16);
+  std::iota(places.begin(), places.end(), 0.0F);
+  const Tensor boxes = Tensor::from<float>({2, 2, 4}, places),
+               labels = Tensor::from<std::int32_t>({2, 2}, {1, 2, 3, 4});
+  // Keras 3.15.1 on JAX.
+  const std::vector<Tensor> more = layers::max_num_bounding_boxes({.max_number = 3})->call_all({boxes, labels});
+  REQUIRE(more.size() == 2);
+  CHECK(numbers(more[0]) ==
+        std::vector<double>{0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1, 8, 9, 10, 11, 12, 13, 14, 15, -1, -1, -1, -1});
+  CHECK(more[0].shape() == Shape{2, 3, 4});
+  CHECK(numbers(more[1]) == std::vector<double>{1, 2, -1, 3, 4, -1});
+  CHECK(more[1].dtype() == DType::int32);
+  const LayerPtr one = layers::max_num_bounding_boxes({.max_number = 1, .fill_value = 7});
+  CHECK(numbers(one->call_all({boxes, labels})[1]) == std::vector<double>{1, 3});
+  CHECK(numbers((*one)(boxes)) == std::vector<double>{0, 1, 2, 3, 8, 9, 10, 11});
+}
+
+TEST_CASE("MaxNumBoundingBoxes: sizes that do not fit are errors", "[preprocessing][errors]") {
+  const Tensor boxes({2, 2, 4}), labels({2, 3});
+  CHECK_THAT(error_of([] { layers::max_num_bounding_boxes({.max_number = 0}); }), ContainsSubstring("max_number = 0"));
+  const LayerPtr layer = layers::max_num_bounding_boxes({.max_number = 3});
+  CHECK_THAT(error_of([&] { layer->call_all({boxes, labels}); }), ContainsSubstring("labels of shape [2, 3]"));
+  CHECK_THAT(error_of([&] { (*layer)(labels); }), ContainsSubstring("expected [batch, boxes, 4]"));
+  const Tensor bytes({2, 2, 4}, DType::uint8);
+  CHECK_THAT(error_of([&] { (*layer)(bytes); }), ContainsSubstring("fill_value = -1 for numbers of dtype uint8"));
+  // A config of Keras.
+  CHECK_NOTHROW(layer_of("MaxNumBoundingBoxes",
+                         R"({"max_number": 3, "bounding_box_format": "xyxy", "data_format": "channels_last"})"));
 }
 
 TEST_CASE("Pipeline is its layers in sequence, in a call, in training and in its config", "[preprocessing]") {

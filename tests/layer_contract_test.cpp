@@ -64,6 +64,7 @@ const std::map<std::string, Subject>& subjects() {
          {"num_mel_bins", 4},
          {"min_freq", 1.0},
          {"power_to_db", false}}}},
+      {"MaxNumBoundingBoxes", {{{3, 5, 4}, {3, 5}}}},
       {"MultiHeadAttention", {{steps, steps}}},
       {"Pipeline", {{features}}},
       {"Permute", {{steps}, {{"dims", {2, 1}}}}},

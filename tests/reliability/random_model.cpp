@@ -138,6 +138,7 @@ std::size_t rank_of(const std::string& class_name) {
                                                          {"GRUCell", 2},
                                                          {"LSTM", 2},
                                                          {"LSTMCell", 2},
+                                                         {"MaxNumBoundingBoxes", 2},
                                                          {"MelSpectrogram", 1},
                                                          {"MultiHeadAttention", 2},
                                                          {"Permute", 1},

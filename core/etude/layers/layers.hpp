@@ -27,6 +27,7 @@
 #include "etude/layers/pooling.hpp"
 #include "etude/layers/preprocessing_audio.hpp"
 #include "etude/layers/preprocessing_augmentation.hpp"
+#include "etude/layers/preprocessing_boxes.hpp"
 #include "etude/layers/preprocessing_clahe.hpp"
 #include "etude/layers/preprocessing_color.hpp"
 #include "etude/layers/preprocessing_elastic.hpp"
@@ -82,7 +83,7 @@ using PreprocessingLayers =
               RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomPerspective,
               RandomElasticTransform, AugMix, RandAugment, RandomBrightness, RandomColorDegeneration, RandomContrast,
               RandomHue, RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale,
-              RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
+              RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix, MaxNumBoundingBoxes>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,
