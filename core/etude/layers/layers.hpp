@@ -12,6 +12,7 @@
 #include "etude/layers/einsum_dense.hpp"
 #include "etude/layers/embedding.hpp"
 #include "etude/layers/extents.hpp"
+#include "etude/layers/feature_space.hpp"
 #include "etude/layers/global_pooling.hpp"
 #include "etude/layers/gru.hpp"
 #include "etude/layers/hashing.hpp"
