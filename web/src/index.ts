@@ -22,6 +22,7 @@ export type {
   Dataset,
   DatasetIterator,
   EarlyStopping,
+  FeatureSpace,
   GroupedQueryAttention,
   Layer as NativeLayer,
   MultiHeadAttention,

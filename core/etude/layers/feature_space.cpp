@@ -261,6 +261,8 @@ bool is_one_row(const FeatureColumns& data) {
 }  // namespace
 
 Tensor FeatureSpace::operator()(const FeatureColumns& data) const {
+  check(concatenates_, ErrorKind::state, where,
+        "called with output_mode = \"dict\" - expected \"concat\" - call encoded(), or leave output_mode out.");
   const std::vector<Encoding> all = encodings(data);
   const std::int64_t rows = all.front().tensor.shape()[0];
   std::int64_t columns = 0;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -80,6 +81,16 @@ struct FeatureSpaceOptions {
   std::vector<FeatureCross> crosses = {};
   /// Bins of crosses, of hashed and of discretized columns that have no number of their own.
   std::int64_t crossing_dim = 32, hashing_dim = 32, num_discretization_bins = 32;
+
+  /// Those of numbers and names.
+  static constexpr auto fields() {
+    using Options = FeatureSpaceOptions;
+    return option_rows(
+        option<&Options::output_mode>("\"concat\": one tensor; \"dict\": one for each feature and cross."),
+        option<&Options::crossing_dim>("Bins of crosses that have no number of their own."),
+        option<&Options::hashing_dim>("Bins of hashed columns that have no number of their own."),
+        option<&Options::num_discretization_bins>("Bins of discretized columns that have no number of their own."));
+  }
 };
 
 /// Encodes tables of numbers and strings, on the host, before a model. Each column gets a layer that preprocesses it;
@@ -88,7 +99,7 @@ struct FeatureSpaceOptions {
 ///     FeatureSpace space({.features = {{"age", {"float_normalized"}}, {"city", {"string_categorical"}}}});
 ///     space.adapt(table);
 ///     model.fit(space(table), labels);
-class FeatureSpace {
+class FeatureSpace : public std::enable_shared_from_this<FeatureSpace> {
  public:
   /// Throws Error(value) for unknown types and names, and for a feature without a type or a preprocessor.
   explicit FeatureSpace(FeatureSpaceOptions options);
@@ -113,8 +124,9 @@ class FeatureSpace {
   void finalize_state();
 
   /// The encoded columns [rows, numbers], or [numbers] of one row: the features in the order of their names, then the
-  /// crosses in the order of theirs. Throws Error(state) before adapt(), Error(value) for other columns than those of
-  /// the features and for a feature with indices instead of floats, Error(shape) for columns of different lengths.
+  /// crosses in the order of theirs. Throws Error(state) before adapt() and with output_mode "dict", Error(value) for
+  /// other columns than those of the features and for a feature with indices instead of floats, Error(shape) for
+  /// columns of different lengths.
   Tensor operator()(const FeatureColumns& data) const;
   /// The encoded features and crosses by their names: {"age": [rows, 1], "city_X_age": [rows, bins]}, without the first
   /// axis of one row. Throws as operator() does; indices are allowed.
