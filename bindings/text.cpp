@@ -14,6 +14,8 @@ struct TextIndices : val {};
 /// Columns, or an iterator of batches of them; and what a FeatureSpace makes of columns.
 struct FeatureData : val {};
 struct FeatureRows : val {};
+/// SymbolicTensors by the names of features.
+struct FeatureInputs : val {};
 
 /// Appends the strings of nested arrays, whose extents from `depth` on must be those of the first one.
 void append_strings(const val& value, std::size_t depth, Shape& shape, std::vector<std::string>& texts,
@@ -154,6 +156,10 @@ template <> struct Conversion<FeatureRows> {
   static val to(const FeatureRows& rows) { return rows; }
   static std::string made() { return "Tensor | Record<string, Tensor>"; }
 };
+template <> struct Conversion<FeatureInputs> {
+  static val to(const FeatureInputs& inputs) { return inputs; }
+  static std::string made() { return "Record<string, SymbolicTensor>"; }
+};
 template <> struct Conversion<FeatureColumns> {
   static FeatureColumns from(const val& value, const Where& where) {
     if (!is_dictionary(value))
@@ -253,6 +259,12 @@ EMSCRIPTEN_BINDINGS(text) {
          [](FeatureSpace& self, FeatureData data) { return adapt(self.shared_from_this(), data); }>(space);
   method<"FeatureSpace.call(data)", [](FeatureSpace& self, FeatureColumns data) { return call_space(self, data); }>(
       space);
+  method<"FeatureSpace.get_inputs()", [](FeatureSpace& self) {
+    FeatureInputs inputs{val::object()};
+    for (const auto& [name, tensor] : self.get_inputs()) inputs.set(name, to_js(tensor));
+    return inputs;
+  }>(space);
+  method<"FeatureSpace.get_encoded_features()", [](FeatureSpace& self) { return self.get_encoded_features(); }>(space);
   bind<"utils.feature_space(features, options?)",
        [](std::map<std::string, Feature> features, FeatureSpaceOptions options) {
          options.features = std::move(features);

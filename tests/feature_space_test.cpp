@@ -105,6 +105,38 @@ TEST_CASE("FeatureSpace adapts to batches as to all of their rows", "[text]") {
   CHECK(parts(table()).shape() == Shape{5, 5});
 }
 
+TEST_CASE("FeatureSpace: whole numbers of float columns may be int32", "[text]") {
+  FeatureColumns whole{{"size", Tensor::from<std::int32_t>({5}, {1, 2, 3, 4, 5})}},
+      floats{{"size", table().at("size")}};
+  for (const char* type : {"float", "float_normalized", "float_rescaled", "float_discretized"}) {
+    CAPTURE(type);
+    const FeatureSpaceOptions options{.features = {{"size", {.type = type, .num_bins = 3}}}};
+    FeatureSpace of_integers(options), of_floats(options);
+    of_integers.adapt(whole);
+    of_floats.adapt(floats);
+    CHECK(testing::difference(of_integers(whole), of_floats(floats), {1e-6, 1e-6}) == "");
+    CHECK(of_integers(whole).dtype() == DType::float32);
+  }
+}
+
+TEST_CASE("FeatureSpace: features of numbers are a part of a functional model, which computes the same", "[text]") {
+  FeatureSpace space({.features = {{"size", {"float_normalized"}},
+                                   {"rooms", {"integer_categorical"}},
+                                   {"area", {.type = "float_discretized", .num_bins = 3}}}});
+  const Tensor sizes = std::get<Tensor>(table().at("size"));
+  const Tensor rooms = Tensor::from<std::int32_t>({5}, {3, 1, 3, 2, 3});
+  const FeatureColumns columns{{"size", sizes}, {"rooms", rooms}, {"area", sizes}};
+  space.adapt(columns);
+  const std::map<std::string, SymbolicTensor> inputs = space.get_inputs();
+  Functional model({inputs.at("area"), inputs.at("rooms"), inputs.at("size")}, {space.get_encoded_features()});
+  const Tensor of_model = model.predict(
+      Batch{{sizes.reshape({5, 1}), rooms.reshape({5, 1}), sizes.reshape({5, 1})}, {}, {}}, {.verbose = 0});
+  CHECK(testing::difference(of_model, space(columns), {1e-6, 1e-6}) == "");
+  CHECK(space.get_encoded_features() == space.get_encoded_features());
+  FeatureSpace words({.features = {{"word", {"string_hashed"}}}});
+  CHECK_THAT(error_of([&] { words.get_encoded_features(); }), ContainsSubstring("on the host"));
+}
+
 TEST_CASE("FeatureSpace takes a layer instead of a type", "[text]") {
   FeatureSpace space(
       {.features = {
@@ -148,6 +180,8 @@ TEST_CASE("FeatureSpace: wrong features, columns and calls are errors that say w
              ContainsSubstring("the column \"label\" is no feature"));
   FeatureSpace indices({.features = {{"zip", {.type = "integer_hashed", .output_mode = "int"}}}});
   CHECK_THAT(error_of([&] { indices({{"zip", Tensor({1})}}); }), ContainsSubstring("expected floats to concatenate"));
+  FeatureSpace by_name({.features = {{"a", {"float"}}}, .output_mode = "dict"});
+  CHECK_THAT(error_of([&] { by_name({{"a", Tensor({1})}}); }), ContainsSubstring("call encoded()"));
   FeatureSpace crossed({.features = {{"a", {"float"}}, {"b", {"integer_hashed"}}}, .crosses = {{{"a", "b"}}}});
   CHECK_THAT(error_of([&] { crossed({{"a", Tensor({1})}, {"b", Tensor({1}, DType::int32)}}); }),
              ContainsSubstring("a feature of floats"));

@@ -47,6 +47,12 @@ test('et.utils.featureSpace encodes columns as Keras does, and adapts to batches
   await space.adapt(batches());
   assert.deepEqual(space.call({ size: [2], word: ['b'] }).array(), [[0, 0, 0, 1]]);
   await assertError(() => space.call({ size: [2] }), 'value', 'the column "word"');
+  await assertError(() => space.getEncodedFeatures(), 'value', 'on the host');
+  const numbers = et.utils.featureSpace({ size: 'float_normalized', rooms: { type: 'integer_categorical', maxTokens: 3 } });
+  await numbers.adapt({ size: [1, 3], rooms: [2, 2] });
+  const { rooms: roomsInput, size } = numbers.getInputs();
+  const model = et.model({ inputs: [roomsInput, size], outputs: [numbers.getEncodedFeatures()] });
+  assert.deepEqual((await model.predict([et.tensor(Int32Array.of(2), [1, 1]), et.tensor([[3]])], { verbose: 0 })).array(), [[0, 1, 1]]);
   await assertError(() => et.utils.featureSpace({ size: 'floats' }), 'value', 'the type "floats"');
   await assertError(() => et.utils.featureSpace({ size: 'float' }, { crossDim: 3 }), 'value', 'unknown option "crossDim"');
 });

@@ -9,6 +9,7 @@
 #include "etude/layers/core_layers.hpp"
 #include "etude/layers/detail/vocabulary.hpp"
 #include "etude/layers/hashing.hpp"
+#include "etude/layers/merging.hpp"
 #include "etude/layers/pointwise.hpp"
 #include "etude/layers/preprocessing_lookup.hpp"
 #include "etude/layers/preprocessing_numbers.hpp"
@@ -126,15 +127,26 @@ std::int64_t categories_of(const Layer& layer) {
   return 0;
 }
 
-/// Rows of 0 and 1 of indices or bins.
-Tensor one_hot(const Tensor& numbers, const Layer& layer, const std::string& name) {
-  const std::int64_t categories = categories_of(layer);
-  check(numbers.dtype() == DType::int32 && categories > 0, ErrorKind::value, where, "the feature \"", name,
+/// Throws Error(value) unless numbers of this dtype, which the layer makes, are indices or bins of a known number.
+void check_categories(DType dtype, const Layer& layer, const std::string& name) {
+  check(dtype == DType::int32 && categories_of(layer) > 0, ErrorKind::value, where, "the feature \"", name,
         "\" has output_mode = \"one_hot\", but its layer ", layer.class_name(),
         " does not make indices of a known number - expected \"float\" or \"int\" - set output_mode.");
+}
+
+/// Throws Error(value) for numbers that are no floats.
+void check_floats(DType dtype, const std::string& name) {
+  check(is_floating(dtype), ErrorKind::value, where, "the feature \"", name, "\" has numbers of dtype ", dtype,
+        " - expected floats to concatenate - set its output_mode to \"one_hot\", or that of the FeatureSpace to "
+        "\"dict\".");
+}
+
+/// Rows of 0 and 1 of indices or bins.
+Tensor one_hot(const Tensor& numbers, const Layer& layer, const std::string& name) {
+  check_categories(numbers.dtype(), layer, name);
   std::vector<std::int64_t> indices;
   for (const std::int32_t index : numbers.data<std::int32_t>()) indices.push_back(index);
-  return encoded_on_host(indices, numbers.shape(), categories, categories::OutputMode::multi_hot, floatx());
+  return encoded_on_host(indices, numbers.shape(), categories_of(layer), categories::OutputMode::multi_hot, floatx());
 }
 
 }  // namespace
@@ -213,6 +225,7 @@ void FeatureSpace::finalize_state() {
     if (auto* strings = adapting_to_strings(layer)) strings->finalize_state();
   }
   adapted_ = true;
+  encoded_.reset();
 }
 
 /// An encoded feature or cross.
@@ -260,17 +273,18 @@ bool is_one_row(const FeatureColumns& data) {
 
 }  // namespace
 
-Tensor FeatureSpace::operator()(const FeatureColumns& data) const {
+void FeatureSpace::check_concatenates() const {
   check(concatenates_, ErrorKind::state, where,
-        "called with output_mode = \"dict\" - expected \"concat\" - call encoded(), or leave output_mode out.");
+        "concatenated with output_mode = \"dict\" - expected \"concat\" - call encoded(), or leave output_mode out.");
+}
+
+Tensor FeatureSpace::operator()(const FeatureColumns& data) const {
+  check_concatenates();
   const std::vector<Encoding> all = encodings(data);
   const std::int64_t rows = all.front().tensor.shape()[0];
   std::int64_t columns = 0;
   for (const auto& [name, tensor] : all) {
-    check(is_floating(tensor.dtype()), ErrorKind::value, where, "the feature \"", name, "\" has numbers of dtype ",
-          tensor.dtype(),
-          " - expected floats to concatenate - set its output_mode to \"one_hot\", or that of the "
-          "FeatureSpace to \"dict\".");
+    check_floats(tensor.dtype(), name);
     check(tensor.shape().rank() == 2 && tensor.shape()[0] == rows, ErrorKind::shape, where, "the feature \"", name,
           "\" of shape ", tensor.shape(), " - expected [", rows, ", numbers] to concatenate - check the columns.");
     columns += tensor.shape()[1];
@@ -283,7 +297,7 @@ Tensor FeatureSpace::operator()(const FeatureColumns& data) const {
     for (std::int64_t row = 0; row < rows; ++row)
       std::ranges::copy(
           floats.data<float>().subspan(static_cast<std::size_t>(row * count), static_cast<std::size_t>(count)),
-          result.data<float>().begin() + (row * columns + first));
+          result.data<float>().begin() + static_cast<std::ptrdiff_t>(row * columns + first));
     first += count;
   }
   return is_one_row(data) ? result.reshape({columns}) : result;
@@ -297,6 +311,40 @@ std::map<std::string, Tensor> FeatureSpace::encoded(const FeatureColumns& data) 
     result[name] = drops ? tensor.reshape({tensor.shape()[1]}) : tensor;
   }
   return result;
+}
+
+std::map<std::string, SymbolicTensor> FeatureSpace::get_inputs() {
+  if (inputs_.empty())
+    for (const auto& [name, layer] : preprocessors_) {
+      check(!dynamic_cast<const StringLayer*>(layer.get()), ErrorKind::value, where, "the feature \"", name,
+            "\" is encoded by ", layer->class_name(),
+            ", on the host - expected layers of numbers within a model - encode the columns before the model.");
+      const char* dtype = dynamic_cast<const IntegerLookup*>(layer.get()) ? "int32" : "";
+      inputs_.emplace(name, layers::input({.shape = {1}, .dtype = dtype, .name = name}));
+    }
+  return inputs_;
+}
+
+SymbolicTensor FeatureSpace::get_encoded_features() {
+  if (encoded_) return *encoded_;
+  check(adapted_, ErrorKind::state, where, "called before adapt() - expected known data - call adapt() first.");
+  check_concatenates();
+  check(crossers_.empty(), ErrorKind::value, where,
+        "crosses within a model - expected features alone, because crosses are encoded on the host - encode the "
+        "columns before the model.");
+  std::vector<SymbolicTensor> all;
+  for (const auto& [name, input] : get_inputs()) {
+    const LayerPtr& layer = preprocessors_.at(name);
+    SymbolicTensor y = layer->apply(input);
+    if (output_modes_.at(name) == "one_hot") {
+      check_categories(y.dtype(), *layer, name);
+      y = layers::category_encoding({.num_tokens = categories_of(*layer)})->apply(y);
+    }
+    check_floats(y.dtype(), name);
+    all.push_back(y);
+  }
+  encoded_ = all.size() == 1 ? all.front() : layers::concatenate()->apply(all);
+  return *encoded_;
 }
 
 }  // namespace etude

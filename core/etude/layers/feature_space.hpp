@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "etude/layers/string_layer.hpp"
+#include "etude/layers/symbolic.hpp"
 
 namespace etude {
 
@@ -134,6 +135,12 @@ class FeatureSpace : public std::enable_shared_from_this<FeatureSpace> {
   /// Whether calls concatenate: output_mode.
   bool concatenates() const { return concatenates_; }
 
+  /// The inputs of a functional model, [batch, 1], by the names of the features, which are theirs.
+  std::map<std::string, SymbolicTensor> get_inputs();
+  /// What operator() computes, of these inputs, as a part of a functional model. Throws as operator() does, and
+  /// Error(value) for features of strings, hashed features and crosses, which are encoded on the host.
+  SymbolicTensor get_encoded_features();
+
   /// The layers of features, by the names of these.
   const std::map<std::string, LayerPtr>& preprocessors() const { return preprocessors_; }
   /// The layers of crosses, by their names: "city_X_rooms".
@@ -141,12 +148,15 @@ class FeatureSpace : public std::enable_shared_from_this<FeatureSpace> {
 
  private:
   struct Encoding;
+  void check_concatenates() const;
   std::vector<Encoding> encodings(const FeatureColumns& data) const;
 
   bool concatenates_, adapted_ = false;
   std::map<std::string, LayerPtr> preprocessors_, crossers_;
   std::map<std::string, std::string> output_modes_;
   std::map<std::string, std::vector<std::string>> crossed_;
+  std::map<std::string, SymbolicTensor> inputs_;
+  std::optional<SymbolicTensor> encoded_;  // of the state that it has adapted to
 };
 
 }  // namespace etude
