@@ -37,6 +37,7 @@ class ContrastLimitedAdaptiveHistogramEqualization : public ImageLayer {
   static constexpr ClassText about{
       "ContrastLimitedAdaptiveHistogramEqualization",
       "Equalizes the histograms of the tiles of images: [.., height, width, channels] -> [..]."};
+  /// A layer of these options.
   explicit ContrastLimitedAdaptiveHistogramEqualization(
       ContrastLimitedAdaptiveHistogramEqualizationOptions options = {});
 
