@@ -16,6 +16,8 @@ struct FeatureData : val {};
 struct FeatureRows : val {};
 /// SymbolicTensors by the names of features.
 struct FeatureInputs : val {};
+/// Layers by the names of features.
+struct FeatureLayers : val {};
 
 /// Appends the strings of nested arrays, whose extents from `depth` on must be those of the first one.
 void append_strings(const val& value, std::size_t depth, Shape& shape, std::vector<std::string>& texts,
@@ -160,6 +162,10 @@ template <> struct Conversion<FeatureInputs> {
   static val to(const FeatureInputs& inputs) { return inputs; }
   static std::string made() { return "Record<string, SymbolicTensor>"; }
 };
+template <> struct Conversion<FeatureLayers> {
+  static val to(const FeatureLayers& layers) { return layers; }
+  static std::string made() { return "Record<string, LayerLike>"; }
+};
 template <> struct Conversion<FeatureColumns> {
   static FeatureColumns from(const val& value, const Where& where) {
     if (!is_dictionary(value))
@@ -174,11 +180,16 @@ template <> struct Conversion<FeatureColumns> {
 
 namespace {
 
+/// An object with these members.
+template <class Result, class T> Result by_name(const std::map<std::string, T>& members) {
+  Result result{val::object()};
+  for (const auto& [name, member] : members) result.set(name, to_js(member));
+  return result;
+}
+
 FeatureRows call_space(const FeatureSpace& space, const FeatureColumns& data) {
   if (space.concatenates()) return {to_js(space(data))};
-  FeatureRows rows{val::object()};
-  for (const auto& [name, tensor] : space.encoded(data)) rows.set(name, to_js(tensor));
-  return rows;
+  return by_name<FeatureRows>(space.encoded(data));
 }
 
 Task<val> adapt(std::shared_ptr<FeatureSpace> space, val data) {
@@ -259,11 +270,10 @@ EMSCRIPTEN_BINDINGS(text) {
          [](FeatureSpace& self, FeatureData data) { return adapt(self.shared_from_this(), data); }>(space);
   method<"FeatureSpace.call(data)", [](FeatureSpace& self, FeatureColumns data) { return call_space(self, data); }>(
       space);
-  method<"FeatureSpace.get_inputs()", [](FeatureSpace& self) {
-    FeatureInputs inputs{val::object()};
-    for (const auto& [name, tensor] : self.get_inputs()) inputs.set(name, to_js(tensor));
-    return inputs;
-  }>(space);
+  property<"FeatureSpace.preprocessors",
+           [](FeatureSpace& self) { return by_name<FeatureLayers>(self.preprocessors()); }>(space);
+  method<"FeatureSpace.get_inputs()", [](FeatureSpace& self) { return by_name<FeatureInputs>(self.get_inputs()); }>(
+      space);
   method<"FeatureSpace.get_encoded_features()", [](FeatureSpace& self) { return self.get_encoded_features(); }>(space);
   bind<"utils.feature_space(features, options?)",
        [](std::map<std::string, Feature> features, FeatureSpaceOptions options) {

@@ -51,6 +51,7 @@ test('et.utils.featureSpace encodes columns as Keras does, and adapts to batches
   const numbers = et.utils.featureSpace({ size: 'float_normalized', rooms: { type: 'integer_categorical', maxTokens: 3 } });
   await numbers.adapt({ size: [1, 3], rooms: [2, 2] });
   const { rooms: roomsInput, size } = numbers.getInputs();
+  assert.equal(numbers.preprocessors.rooms.name, 'rooms_preprocessor');
   const model = et.model({ inputs: [roomsInput, size], outputs: [numbers.getEncodedFeatures()] });
   assert.deepEqual((await model.predict([et.tensor(Int32Array.of(2), [1, 1]), et.tensor([[3]])], { verbose: 0 })).array(), [[0, 1, 1]]);
   await assertError(() => et.utils.featureSpace({ size: 'floats' }), 'value', 'the type "floats"');
