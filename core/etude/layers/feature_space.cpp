@@ -1,8 +1,6 @@
 #include "etude/layers/feature_space.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <span>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -99,6 +97,11 @@ StringsOrTensor as_rows(const StringsOrTensor& column) {
 }
 const Shape& shape_of(const StringsOrTensor& column) {
   return std::visit([](const auto& x) -> const Shape& { return x.shape(); }, column);
+}
+
+/// Whether the columns are those of one row, without an axis of rows.
+bool is_one_row(const FeatureColumns& data) {
+  return std::ranges::any_of(data, [](const auto& column) { return shape_of(column.second).rank() == 0; });
 }
 
 const StringsOrTensor& column_of(const FeatureColumns& data, const std::string& name) {
@@ -263,15 +266,6 @@ std::vector<FeatureSpace::Encoding> FeatureSpace::encodings(const FeatureColumns
   }
   return result;
 }
-
-namespace {
-
-/// Whether the columns are those of one row, without an axis of rows.
-bool is_one_row(const FeatureColumns& data) {
-  return std::ranges::any_of(data, [](const auto& column) { return shape_of(column.second).rank() == 0; });
-}
-
-}  // namespace
 
 void FeatureSpace::check_concatenates() const {
   check(concatenates_, ErrorKind::state, where,
