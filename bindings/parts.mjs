@@ -8,10 +8,11 @@ export const parts = {
   preprocessing: {
     bindings: ['text'],
     classes: [
-      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'StringLookup', 'TextVectorization', 'Hashing', 'HashedCrossing', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
-      'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomPerspective', 'RandAugment', 'RandomColorDegeneration', 'Pipeline', 'RandomBrightness',
+      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'StringLookup', 'TextVectorization', 'Hashing', 'HashedCrossing', 'RandomFourierFeatures', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
+      'ContrastLimitedAdaptiveHistogramEqualization',
+      'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomPerspective', 'RandomElasticTransform', 'AugMix', 'RandAugment', 'RandomColorDegeneration', 'Pipeline', 'RandomBrightness',
       'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
-      'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix',
+      'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix', 'MaxNumBoundingBoxes',
     ],
     functions: [],
   },

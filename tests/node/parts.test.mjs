@@ -80,8 +80,8 @@ test('all classes but those that preprocess, write or are rare are there without
     callbacks: ['callbacks.csvLogger', 'callbacks.operationalMetrics', 'callbacks.remoteMonitor', 'callbacks.swapEmaWeights', 'callbacks.tensorboard'],
     saving: ['callbacks.backupAndRestore', 'callbacks.modelCheckpoint'],
     preprocessing: [
-      'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'hashedCrossing', 'hashing', 'integerLookup', 'mixUp', 'normalization', 'pipeline', 'randAugment', 'randomBrightness',
-      'randomColorDegeneration', 'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert', 'randomPerspective',
+      'augMix', 'autoContrast', 'categoryEncoding', 'centerCrop', 'contrastLimitedAdaptiveHistogramEqualization', 'cutMix', 'discretization', 'equalization', 'hashedCrossing', 'hashing', 'integerLookup', 'maxNumBoundingBoxes', 'mixUp', 'normalization', 'pipeline', 'randAugment', 'randomBrightness',
+      'randomColorDegeneration', 'randomColorJitter', 'randomContrast', 'randomCrop', 'randomElasticTransform', 'randomErasing', 'randomFlip', 'randomFourierFeatures', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert', 'randomPerspective',
       'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization',
       'stringLookup', 'textVectorization',
     ].map((name) => `layers.${name}`),
