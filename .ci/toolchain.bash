@@ -70,10 +70,11 @@ unpack_newer() {
 # The requirements of the library and the README's programs.
 setup_core() {
   want g++:g++ cmake:cmake ninja:ninja-build ccache:ccache /usr/include/zlib.h:zlib1g-dev \
-    /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
-  [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return
+    /usr/include/png.h:libpng-dev /usr/include/jpeglib.h:libjpeg-dev /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
+  [[ -e $toolchain/include/xsimd/xsimd.hpp && -e $toolchain/zlib/zlib.h ]] && return
   have apt-get || return 0
   locked unpack_xsimd
+  locked unpack_source zlib
 }
 
 # The requirements of the tests, and of programs with options.
@@ -82,10 +83,10 @@ setup_native() {
   want /usr/include/eigen3/Eigen/Core:libeigen3-dev /usr/include/CLI/CLI.hpp:libcli11-dev
   [[ -e $toolchain/catch2/CMakeLists.txt ]] && return
   have apt-get || return 0
-  locked unpack_catch2
+  locked unpack_source catch2
 }
 
-# xsimd and Catch2 as sources, shared by every compiler and sanitizer and by wasm.
+# xsimd, zlib and Catch2 as sources, shared by every compiler and sanitizer and by wasm.
 unpack_xsimd() {
   [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return # another ./dev has done it
   say "unpacking xsimd into $toolchain"
@@ -94,14 +95,15 @@ unpack_xsimd() {
   ln -sfn ../xsimd/usr/include/xsimd "$toolchain/include/xsimd"
 }
 
-unpack_catch2() {
-  [[ -e $toolchain/catch2/CMakeLists.txt ]] && return
-  say "unpacking Catch2 into $toolchain"
+# unpack_source PACKAGE  unpacks the sources of a package, without Debian's changes to them.
+unpack_source() {
+  [[ -e $toolchain/$1/CMakeLists.txt ]] && return
+  say "unpacking $1 into $toolchain"
   local downloads
   downloads=$(mktemp -d -p "$toolchain")
-  (cd "$downloads" && apt_newer source --download-only catch2 && mkdir tree && tar -xf ./*.orig.tar.* --strip-components=1 -C tree)
-  rm -rf "$toolchain/catch2"
-  mv "$downloads/tree" "$toolchain/catch2"
+  (cd "$downloads" && apt_newer source --tar-only "$1" && mkdir tree && tar -xf ./*.orig.tar.* --strip-components=1 -C tree)
+  rm -rf "${toolchain:?}/$1"
+  mv "$downloads/tree" "$toolchain/$1"
   rm -rf "$downloads"
 }
 

@@ -7,6 +7,7 @@
 
 #include "allocation_counter.hpp"
 #include "etude/base/error.hpp"
+#include "etude/data/images.hpp"
 #include "fuzz/readers.hpp"
 
 namespace etude::testing {
@@ -23,12 +24,15 @@ double cpu_seconds() {
 
 constexpr FuzzTarget targets[]{
     {"safetensors", read_safetensors_file, safetensors_inputs, repaired_safetensors, 1000, 5e3},
+    {"hdf5", read_hdf5_file, hdf5_inputs, repaired_hdf5, 1000, 5e3, request_limit},
     {"manifest", read_manifest, manifest_inputs, repaired_manifest, 1000, 5e3},
     {"checkpoint", read_checkpoint, checkpoint_inputs, repaired_checkpoint, 1000, 5e3},
     {"saved_model", read_saved_model, saved_model_inputs, repaired_checkpoint, 10'000, 1e5},
     {"backup", read_backup, backup_inputs, repaired_checkpoint, 10'000, 1e5, 4 * request_limit},
+    {"tfjs", read_tfjs_model, tfjs_inputs, nullptr, 1000, 5e3},
     {"npy", read_npy_file, npy_inputs, nullptr, 100, 5e3},
     {"idx", read_idx_file, idx_inputs, nullptr, 100, 5e3},
+    {"zip", read_zip_file, zip_inputs, nullptr, 1000, 5e3},
     {"npz", read_npz_file, npz_inputs, nullptr, 1000, 5e3},
     {"cifar", read_cifar, cifar_inputs, nullptr, 100, 5e3},
 #ifdef ETUDE_ZLIB
@@ -44,11 +48,15 @@ constexpr FuzzTarget targets[]{
     // A layer of 50 bytes may have as many weights as one allocation allows.
     {"model_config", read_model_config, model_config_inputs, nullptr, 100'000, 1e5},
     {"filepath", read_filepath, filepath_inputs, nullptr, 1000, 5e3, request_limit},
+    // A byte may be thousands of pixels of one color. It is the last one: builds without the libraries lack it.
+    {"image", read_image, image_inputs, repaired_png, 10'000, 1e5, 4 * request_limit},
 };
 
 }  // namespace
 
-std::span<const FuzzTarget> fuzz_targets() { return targets; }
+std::span<const FuzzTarget> fuzz_targets() {
+  return std::span(targets).first(std::size(targets) - (utils::image_formats().size() == 2 ? 0 : 1));
+}
 
 const FuzzTarget& fuzz_target(std::string_view name) {
   const auto* const found = std::ranges::find(targets, name, &FuzzTarget::name);

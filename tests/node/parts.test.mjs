@@ -46,7 +46,7 @@ test('custom classes are registered before the module is loaded, and saved once 
 test('in a page, a synchronous call into a part says which part to load, and works once it is loaded', () => {
   const calls = {
     data: [['data.csv', "et.data.csv(new Uint8Array(2))"], ['data.range', 'et.data.range(3)'], ['parseNpy', 'et.data.parseNpy(new Uint8Array(3))']],
-    saving: [['model.toJson', 'model.toJson()'], ['callbacks.modelCheckpoint', "et.callbacks.modelCheckpoint({ filepath: 'x' })"]],
+    saving: [['model.toJson', 'model.toJson()'], ['serialize', 'et.losses.serialize(et.losses.meanSquaredError())'], ['callbacks.modelCheckpoint', "et.callbacks.modelCheckpoint({ filepath: 'x' })"]],
     extras: [['layers.convLstm2d', 'et.layers.convLstm2d({ filters: 1, kernelSize: 2 })'], ['compile', "model.compile({ loss: 'ctc' })"]],
     preprocessing: [['layers.resizing', 'et.layers.resizing({ height: 2, width: 2 })']],
     callbacks: [['callbacks.csvLogger', "et.callbacks.csvLogger({ filename: 'x' })"], ['callbacks.tensorboard', "et.callbacks.tensorboard({ logDir: 'x' })"]],
@@ -80,8 +80,8 @@ test('all classes but those that preprocess, write or are rare are there without
     callbacks: ['callbacks.csvLogger', 'callbacks.operationalMetrics', 'callbacks.remoteMonitor', 'callbacks.swapEmaWeights', 'callbacks.tensorboard'],
     saving: ['callbacks.backupAndRestore', 'callbacks.modelCheckpoint'],
     preprocessing: [
-      'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'hashedCrossing', 'hashing', 'integerLookup', 'mixUp', 'normalization', 'pipeline', 'randAugment', 'randomBrightness',
-      'randomColorDegeneration', 'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert', 'randomPerspective',
+      'augMix', 'autoContrast', 'categoryEncoding', 'centerCrop', 'contrastLimitedAdaptiveHistogramEqualization', 'cutMix', 'discretization', 'equalization', 'hashedCrossing', 'hashing', 'integerLookup', 'maxNumBoundingBoxes', 'mixUp', 'normalization', 'pipeline', 'randAugment', 'randomBrightness',
+      'randomColorDegeneration', 'randomColorJitter', 'randomContrast', 'randomCrop', 'randomElasticTransform', 'randomErasing', 'randomFlip', 'randomFourierFeatures', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert', 'randomPerspective',
       'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization',
       'stringLookup', 'textVectorization',
     ].map((name) => `layers.${name}`),
@@ -140,7 +140,7 @@ test('et.ready loads a part once, also after et.reload(), and refuses names that
     const model = newModel(), before = model.toJson().length > 0;
     await et.reload();
     said.push(before, await told(() => et.data.range(3)), newModel().toJson().length > 0, await told(() => et.callbacks.csvLogger({ filename: 'x' })));`);
-  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, callbacks, preprocessing, extras - /);
+  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, archives, saving, callbacks, preprocessing, extras - /);
   assert.match(said[1], /^value \[ready\] "data" as parts - expected an array - /);
   assert.match(said[2], /^value \[ready\] unknown option "part" - expected parts alone - /);
   assert.deepEqual(said.slice(3), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);

@@ -85,11 +85,15 @@ ModelPtr compiled_from_json(const Json& json) {
         "\" - expected Sequential or Functional", " - make layers by from_json<Layer>().");
   const SharedObjects shared;
   ModelPtr model = model_from_json(json);
-  if (Json config = compile_config_in(json); !config.is_null()) {
-    for (const char* name : ignored) config.erase(name);
-    compile_from_json(*model, config);
-  }
+  compile_as_described(*model, json);
   return model;
+}
+
+void compile_as_described(Model& model, const Json& json) {
+  Json config = compile_config_in(json);
+  if (config.is_null()) return;
+  for (const char* name : ignored) config.erase(name);
+  compile_from_json(model, config);
 }
 
 }  // namespace etude

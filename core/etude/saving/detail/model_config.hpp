@@ -22,6 +22,8 @@ Json compiled_to_json(const Model& model);
 /// The same, compiled if the text has a compile_config, or Keras 2's training_config. Reads model.json of
 /// TensorFlow.js, too, which has the description within. Throws Error(value) for a text that describes no model.
 ModelPtr compiled_from_json(const Json& json);
+/// Compiles a model if its text has a compile_config, or Keras 2's training_config.
+void compile_as_described(Model& model, const Json& json);
 
 /// The arguments of compile(); null if the model is not compiled. Throws Error(value) for losses and metrics that are
 /// functions.
