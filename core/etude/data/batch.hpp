@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,10 +39,21 @@ struct RowNumbers {
   std::int64_t at(std::int64_t row) const { return order ? before + order[row] : first + row; }
 };
 
+/// Tensors by name.
+using NamedTensors = std::map<std::string, Tensor>;
+
+/// The names of a batch's arrays, in their order; none for those without names.
+struct BatchNames {
+  /// The names of inputs, targets and sample weights.
+  std::vector<std::string> x, y, sample_weight;
+  friend bool operator==(const BatchNames&, const BatchNames&) = default;
+};
+
 /// Corresponding rows of data, as arrays or as the batch of one step: one Tensor per model input in `x`, one per output
 /// in `y` (none for predictions; no_target() if targets by name omit an output), and in `sample_weight` none or one per
 /// output. All are [rows, …]. `mask` is empty, or has for each input the entries that count: bool [rows, steps], or no
-/// Tensor if all do.
+/// Tensor if all do. Arrays with names are in any order: the model puts them into its own. named_batch() makes such a
+/// batch.
 struct Batch {
   /// The tensors of inputs, targets, weights and masks; masks may be missing.
   std::vector<Tensor> x, y, sample_weight, mask = {};
@@ -48,6 +61,8 @@ struct Batch {
   Selection selection = {};
   /// The position of its rows in the caller's data.
   RowNumbers numbers = {};
+  /// The names of its arrays; null without names.
+  std::shared_ptr<const BatchNames> names = {};
 
   /// Rows of the first input; 0 without one.
   std::int64_t size() const { return x.empty() ? 0 : x.front().shape()[0]; }
@@ -59,6 +74,12 @@ template <class Visit> void for_each_tensor(const Batch& batch, Visit&& visit) {
     for (const Tensor& tensor : *group) visit(tensor);
   for (const Tensor& mask : batch.mask)
     if (mask) visit(mask);
+}
+
+/// The names of its arrays, of which there may be none.
+inline const BatchNames& names_of(const Batch& batch) {
+  static const BatchNames none;
+  return batch.names ? *batch.names : none;
 }
 
 /// The placeholder of an output without a target: [rows, 0].
