@@ -49,7 +49,7 @@ class Model::LoopView : public LoopModel {
   void build_from(const Batch& example) override {
     std::vector<std::pair<Shape, DType>> inputs;
     for (const Tensor& x : example.x) inputs.emplace_back(x.shape(), x.dtype());
-    model_.build_on(inputs, names_of(example).x);
+    model_.build_on(inputs, etude::names_of(example).x);
   }
   Data in_order(const Data& data) const override {
     if (model_.call_names()) return data;  // its steps have the names

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "etude/data/columns.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/input_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
@@ -63,6 +64,22 @@ ModelPtr sequential_from(const Json& config) {
 // A Functional model in Keras's form: each layer has a node for each of its calls. A node lists the input tensors by
 // their history: a layer, the number of its call, and the number of the call's output.
 
+/// The names of an object's members, sorted, as those of a dict are.
+std::vector<std::string> sorted_names(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object.items()) names.push_back(name);
+  std::ranges::sort(names);
+  return names;
+}
+
+/// A list of tensors, or a dict of them.
+Json listed(const std::vector<Json>& tensors, const std::vector<std::string>& names) {
+  if (names.empty()) return tensors;
+  Json object = Json::object();
+  for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = tensors[i];
+  return object;
+}
+
 /// The calls of a graph by layer; each layer's calls are in the order of their dependencies.
 class Calls {
  public:
@@ -108,19 +125,24 @@ Json functional_config(const Functional& model) {
     json["name"] = layer->name();
     json["inbound_nodes"] = Json::array();
     for (const auto& call : of_layer) {
-      Json inputs = Json::array();
+      std::vector<Json> inputs;
       for (const SymbolicTensor& input : call->inputs) inputs.push_back(calls.tensor(input));
       if (inputs.empty()) continue;
+      const auto* inner = dynamic_cast<const Model*>(layer.get());
+      const std::vector<std::string> keys = inner ? inner->input_keys() : std::vector<std::string>();
       Json arguments = op ? op_arguments(*op, inputs) : Json::array();
-      if (!op) arguments.push_back(inputs.size() == 1 ? inputs.front() : inputs);
+      if (!op) arguments.push_back(inputs.size() == 1 && keys.empty() ? inputs.front() : listed(inputs, keys));
       json["inbound_nodes"].push_back({{"args", arguments}, {"kwargs", Json::object()}});
     }
     config["layers"].push_back(std::move(json));
   }
-  for (const auto& [name, tensors] : {std::pair("input_layers", model.inputs()), {"output_layers", model.outputs()}}) {
-    config[name] = Json::array();
-    for (const SymbolicTensor& tensor : tensors) config[name].push_back(calls.history(tensor));
-  }
+  const auto histories = [&](const std::vector<SymbolicTensor>& tensors, const std::vector<std::string>& names) {
+    std::vector<Json> all;
+    for (const SymbolicTensor& tensor : tensors) all.push_back(calls.history(tensor));
+    return listed(all, names);
+  };
+  config["input_layers"] = histories(model.inputs(), model.input_keys());
+  config["output_layers"] = histories(model.outputs(), model.output_keys());
   return config;
 }
 
@@ -140,10 +162,17 @@ class GraphReader {
             "\" is called on what no layer gives - expected a graph without loops - check the text.");
   }
 
-  std::vector<SymbolicTensor> tensors(const Json& histories) const {
+  /// The tensors of a list or a dict of histories. A single tensor may appear without a list around it.
+  SymbolicTensors tensors(const Json& config, const char* name) const {
+    const auto found = config.find(name);
     std::vector<SymbolicTensor> result;
-    // A single tensor may appear without a list around it.
-    if (!histories.empty() && histories.front().is_string()) return {tensor(histories)};
+    if (found != config.end() && found->is_object()) {
+      const std::vector<std::string> names = sorted_names(*found);
+      for (const std::string& each : names) result.push_back(tensor((*found)[each]));
+      return {std::move(result), names};
+    }
+    const Json& histories = array_in(config, name, "Functional");
+    if (!histories.empty() && histories.front().is_string()) return std::vector{tensor(histories)};
     for (const Json& history : histories) result.push_back(tensor(history));
     return result;
   }
@@ -173,12 +202,30 @@ class GraphReader {
       Node node{{name, i}, layer, {}};
       check_arguments(nodes[i], name);
       for (const Json& argument : array_in(nodes[i], "args", name)) {
+        if (is_dict(argument)) {
+          add_dict(node, argument);
+          continue;
+        }
         if (!argument.is_array()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
         for (const Json& tensor : argument.is_array() ? argument : none_)
           node.inputs.push_back(&array_in(config_in(tensor), "keras_history", name));
       }
       add_node(std::move(node));
     }
+  }
+
+  /// Whether it is a dict of tensors, rather than a tensor.
+  static bool is_dict(const Json& argument) { return argument.is_object() && !argument.contains("class_name"); }
+
+  /// A model's inputs by name, in the model's order.
+  static void add_dict(Node& node, const Json& dict) {
+    const std::vector<std::string> names = sorted_names(dict);
+    const auto* model = dynamic_cast<const Model*>(node.layer.get());
+    check(model != nullptr, ErrorKind::data, "Functional", "a call of \"", node.place.layer,
+          "\" with inputs by name - expected a list, or a model with such inputs - create the model in code.");
+    for (const std::ptrdiff_t place : input_places(names, model->input_names()))
+      node.inputs.push_back(&array_in(config_in(dict[names[static_cast<std::size_t>(place)]]), "keras_history",
+                                      node.place.layer));
   }
 
   void add_node(Node node) {
@@ -206,9 +253,14 @@ class GraphReader {
     const auto named = node.find("kwargs");
     if (named == node.end() || !named->is_object()) return;
     for (const auto& [argument, value] : named->items())
-      check(value.is_null() || value == false, ErrorKind::data, "Functional", "a call of \"", layer,
+      check(is_default(value), ErrorKind::data, "Functional", "a call of \"", layer,
             "\" with the argument ", argument, " = ", json_text(value),
             " - expected calls with inputs alone - create the model in code.");
+  }
+
+  /// The masks of several inputs are a list, or a dict.
+  static bool is_default(const Json& value) {
+    return value.is_null() || value == false || (value.is_structured() && std::ranges::all_of(value, is_default));
   }
 
   void add_input(const std::string& name, const Json& config) {
@@ -278,9 +330,8 @@ class GraphReader {
 
 ModelPtr functional_from(const Json& config) {
   const GraphReader description(config);
-  const auto tensors = [&](const char* name) { return description.tensors(array_in(config, name, "Functional")); };
-  return std::make_shared<Functional>(tensors("input_layers"), tensors("output_layers"),
-                                      options_in(config, "Functional"));
+  return std::make_shared<Functional>(description.tensors(config, "input_layers"),
+                                      description.tensors(config, "output_layers"), options_in(config, "Functional"));
 }
 
 }  // namespace
