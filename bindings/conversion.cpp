@@ -16,12 +16,15 @@ std::vector<Value> traced;
 double first_id = 0;
 int scopes = 0;
 
-val values_to_js(const std::vector<Value>& values) {
-  return values.empty() ? val::undefined() : values.size() == 1 ? to_js(values.front()) : to_js(values);
+val values_to_js(const std::vector<Value>& values, const std::vector<std::string>& names) {
+  return values.empty() ? val::undefined() : to_js(Outputs(values, names));
 }
-std::vector<Value> values_from_js(const val& value, const Where& where) {
+/// Puts the names of an object to `names`.
+std::vector<Value> values_from_js(const val& value, const Where& where, std::vector<std::string>& names) {
   if (value.isUndefined() || value.isNull()) return {};
-  return value.isArray() ? from_js<std::vector<Value>>(value, where) : std::vector{from_js<Value>(value, where)};
+  const Outputs values = from_js<Outputs>(value, where);
+  names = values.names();
+  return values;
 }
 
 /// The object of web whose functions it calls; undefined if there is none.
@@ -61,6 +64,12 @@ std::string last_name(std::string_view signature) {
 
 std::vector<std::string> keys(const val& object) {
   return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
+}
+
+std::vector<std::string> sorted_keys(const val& object) {
+  std::vector<std::string> names = keys(object);
+  std::ranges::sort(names);
+  return names;
 }
 
 val handle_of(const val& value) {
@@ -148,9 +157,29 @@ std::vector<std::byte> Conversion<std::vector<std::byte>>::from(const val& value
 }
 
 Batch Conversion<Batch>::from(const val& value, const Where& where) {
-  return {from_js<std::vector<Tensor>>(value["x"], where.of("x")),
-          from_js<std::vector<Tensor>>(value["y"], where.of("y")),
-          from_js<std::vector<Tensor>>(value["sampleWeight"], where.of("sampleWeight"))};
+  Batch batch{from_js<std::vector<Tensor>>(value["x"], where.of("x")),
+              from_js<std::vector<Tensor>>(value["y"], where.of("y")),
+              from_js<std::vector<Tensor>>(value["sampleWeight"], where.of("sampleWeight"))};
+  const val names = value["names"];
+  if (names.isUndefined()) return batch;
+  const auto of = [&](const char* group) { return from_js<std::vector<std::string>>(names[group], where); };
+  batch.names = std::make_shared<BatchNames>(BatchNames{of("x"), of("y"), of("sampleWeight")});
+  return batch;
+}
+
+SymbolicTensors Conversion<SymbolicTensors>::from(const val& value, const Where& where) {
+  if (!is_dictionary(value)) return from_js<std::vector<SymbolicTensor>>(value, where);
+  std::vector<std::string> names = sorted_keys(value);
+  return {values_of<SymbolicTensor>(value, names, where), names};
+}
+
+std::vector<SymbolicTensor> SymbolicInputs::of(const Layer& layer) const {
+  if (tensors.names().empty()) return tensors;
+  const auto* model = dynamic_cast<const Model*>(&layer);
+  std::vector<SymbolicTensor> result;
+  for (const std::ptrdiff_t place : input_places(tensors.names(), model ? model->input_names() : std::vector<std::string>()))
+    result.push_back(tensors[static_cast<std::size_t>(place)]);
+  return result;
 }
 
 val Conversion<Logs>::to(const Logs& logs) {
@@ -209,17 +238,32 @@ val Conversion<std::vector<Value>>::to(const std::vector<Value>& values) {
   return result;
 }
 
+Outputs Conversion<Outputs>::from(const val& value, const Where& where) {
+  if (value.isArray()) return from_js<std::vector<Value>>(value, where);
+  if (!is_dictionary(value)) return from_js<Value>(value, where);
+  std::vector<std::string> names = sorted_keys(value);
+  return {values_of<Value>(value, names, where), names};
+}
+val Conversion<Outputs>::to(const Outputs& outputs) {
+  if (!outputs.names().empty()) return object_of<Value>(outputs.names(), outputs);
+  return outputs.size() == 1 ? to_js(outputs.front()) : to_js<std::vector<Value>>(outputs);
+}
+
 StepData Conversion<StepData>::from(const val& value, const Where& where) {
   if (type_of(value) != "object" || value.isNull())
     where.wrong(value, "{x, y}, as the step was given it", "pass data on");
-  return {values_from_js(value["x"], where.of("x")), values_from_js(value["y"], where.of("y")),
-          values_from_js(value["sampleWeight"], where.of("sampleWeight"))};
+  StepData data;
+  data.x = values_from_js(value["x"], where.of("x"), data.names.x);
+  data.y = values_from_js(value["y"], where.of("y"), data.names.y);
+  data.sample_weight = values_from_js(value["sampleWeight"], where.of("sampleWeight"), data.names.sample_weight);
+  return data;
 }
 val Conversion<StepData>::to(const StepData& data) {
   val result = val::object();
-  result.set("x", values_to_js(data.x));
-  if (!data.y.empty()) result.set("y", values_to_js(data.y));
-  if (!data.sample_weight.empty()) result.set("sampleWeight", values_to_js(data.sample_weight));
+  result.set("x", values_to_js(data.x, data.names.x));
+  if (!data.y.empty()) result.set("y", values_to_js(data.y, data.names.y));
+  if (!data.sample_weight.empty())
+    result.set("sampleWeight", values_to_js(data.sample_weight, data.names.sample_weight));
   return result;
 }
 

@@ -34,6 +34,10 @@ template <class T> val to_js(const T& object) { return Conversion<T>::to(object)
 
 /// The names of an object's own properties.
 std::vector<std::string> keys(const val& object);
+/// The same, sorted, as those of a dict are.
+std::vector<std::string> sorted_keys(const val& object);
+/// An object with these names and values.
+template <class T> val object_of(const std::vector<std::string>& names, const std::vector<T>& values);
 /// "etude::losses::MeanSquaredErrorOptions" -> "MeanSquaredErrorOptions".
 std::string last_name(std::string_view signature);
 template <class T> std::string class_name() { return last_name(__PRETTY_FUNCTION__); }
@@ -126,6 +130,19 @@ template <class T> struct Conversion<std::vector<T>> {
 inline bool is_dictionary(const val& value) {
   return type_of(value) == "object" && !value.isNull() && !value.isArray() &&
          value["constructor"] == val::global("Object");
+}
+template <class T> val object_of(const std::vector<std::string>& names, const std::vector<T>& values) {
+  val result = val::object();
+  for (std::size_t i = 0; i < names.size(); ++i) result.set(names[i], to_js(values[i]));
+  return result;
+}
+/// The values of an object, in the order of `names`.
+template <class T>
+std::vector<T> values_of(const val& object, const std::vector<std::string>& names, const Where& where) {
+  std::vector<T> values;
+  for (const std::string& name : names)
+    values.push_back(from_js<T>(object[name], where.of(where.what + '.' + name)));
+  return values;
 }
 template <class T> struct Conversion<std::map<std::string, T>> {
   static std::map<std::string, T> from(const val& value, const Where& where) {
@@ -225,16 +242,25 @@ template <> struct Conversion<SymbolicTensor> {
   static std::string made() { return "SymbolicTensor"; }
 };
 
-/// The inputs of a layer in a description: one SymbolicTensor, or a list.
+/// The inputs or outputs of a model in a description: a list, or an object.
+template <> struct Conversion<SymbolicTensors> {
+  static SymbolicTensors from(const val& value, const Where& where);
+  static std::string given() { return "SymbolicTensor[] | Record<string, SymbolicTensor>"; }
+};
+
+/// The inputs of a layer in a description: one SymbolicTensor, a list, or an object.
 struct SymbolicInputs {
-  std::vector<SymbolicTensor> tensors;
+  SymbolicTensors tensors;
+
+  /// In the order of the layer's inputs. Throws Error(data) for an object, unless the layer has inputs by name.
+  std::vector<SymbolicTensor> of(const Layer& layer) const;
 };
 template <> struct Conversion<SymbolicInputs> {
   static SymbolicInputs from(const val& value, const Where& where) {
-    if (value.isArray()) return {from_js<std::vector<SymbolicTensor>>(value, where)};
-    return {{from_js<SymbolicTensor>(value, where)}};
+    if (value.isArray() || is_dictionary(value)) return {from_js<SymbolicTensors>(value, where)};
+    return {std::vector{from_js<SymbolicTensor>(value, where)}};
   }
-  static std::string given() { return "SymbolicTensor | SymbolicTensor[]"; }
+  static std::string given() { return "SymbolicTensor | " + Conversion<SymbolicTensors>::given(); }
 };
 
 // ---- Data ----
@@ -250,10 +276,10 @@ template <> struct Conversion<std::vector<std::byte>> {
   static std::vector<std::byte> from(const val& value, const Where& where);
   static std::string given() { return "Uint8Array"; }
 };
-/// The result of web's asBatch: lists of Tensors named x, y, sampleWeight.
+/// The result of web's asBatch: lists of Tensors named x, y, sampleWeight, and the names of those by name.
 template <> struct Conversion<Batch> {
   static Batch from(const val& value, const Where& where);
-  /// {x, y, sampleWeight}: a Tensor, or a list of several.
+  /// {x, y, sampleWeight}: a Tensor, a list of several, or an object by name.
   static val to(const Batch& batch);
   static std::string given() { return "Batch"; }
   static std::string made() { return "DatasetElement"; }
@@ -298,17 +324,12 @@ template <> struct Conversion<std::vector<Value>> {
   static std::string given() { return "(Value | null)[]"; }
   static std::string made() { return "(Value | null)[]"; }
 };
-/// The result of a JavaScript step: one Value, or a list of them.
+/// The result of a JavaScript step: one Value, a list of them, or an object.
 template <> struct Conversion<Outputs> {
-  static Outputs from(const val& value, const Where& where) {
-    if (value.isArray()) return from_js<std::vector<Value>>(value, where);
-    return from_js<Value>(value, where);
-  }
-  static val to(const Outputs& outputs) {
-    return outputs.size() == 1 ? to_js(outputs.front()) : to_js<std::vector<Value>>(outputs);
-  }
-  static std::string given() { return "Value | Value[]"; }
-  static std::string made() { return "Value | Value[]"; }
+  static Outputs from(const val& value, const Where& where);
+  static val to(const Outputs& outputs);
+  static std::string given() { return "Value | Value[] | Record<string, Value>"; }
+  static std::string made() { return "Value | Value[] | Record<string, Value>"; }
 };
 template <> struct Conversion<StepData> {
   static StepData from(const val& value, const Where& where);

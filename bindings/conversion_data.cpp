@@ -61,8 +61,9 @@ class JavaScriptSequence : public Sequence {
   val sequence_;
 };
 
-/// A list of tensors, or a single tensor, or undefined.
-val one_or_several(const std::vector<Tensor>& tensors) {
+/// A list of tensors, a single tensor, or an object.
+val one_or_several(const std::vector<Tensor>& tensors, const std::vector<std::string>& names) {
+  if (!names.empty()) return object_of(names, tensors);
   return tensors.size() == 1 ? to_js(tensors.front()) : to_js(tensors);
 }
 
@@ -151,10 +152,12 @@ Data Conversion<Data>::from(const val& value, const Where& where) {
 }
 
 val Conversion<Batch>::to(const Batch& batch) {
+  const BatchNames& names = names_of(batch);
   val element = val::object();
-  element.set("x", one_or_several(batch.x));
-  if (!batch.y.empty()) element.set("y", one_or_several(batch.y));
-  if (!batch.sample_weight.empty()) element.set("sampleWeight", one_or_several(batch.sample_weight));
+  element.set("x", one_or_several(batch.x, names.x));
+  if (!batch.y.empty()) element.set("y", one_or_several(batch.y, names.y));
+  if (!batch.sample_weight.empty())
+    element.set("sampleWeight", one_or_several(batch.sample_weight, names.sample_weight));
   return element;
 }
 
