@@ -29,8 +29,8 @@ val listed(Layer& layer, val x) {
   return list;
 }
 
-/// Calls a layer on a Value, a list or an object of them, within a step, or on data outside. Several outputs are a list,
-/// or an object.
+/// Calls a layer on a Value, a list or an object of them, within a step, or on data outside. Several outputs are a
+/// list, or an object.
 val call_layer(Layer& layer, val given, bool training) {
   const Where where{"Layer.call", "x"};
   const val x = listed(layer, given);

@@ -177,7 +177,8 @@ std::vector<SymbolicTensor> SymbolicInputs::of(const Layer& layer) const {
   if (tensors.names().empty()) return tensors;
   const auto* model = dynamic_cast<const Model*>(&layer);
   std::vector<SymbolicTensor> result;
-  for (const std::ptrdiff_t place : input_places(tensors.names(), model ? model->input_names() : std::vector<std::string>()))
+  for (const std::ptrdiff_t place :
+       input_places(tensors.names(), model ? model->input_names() : std::vector<std::string>()))
     result.push_back(tensors[static_cast<std::size_t>(place)]);
   return result;
 }

@@ -140,8 +140,7 @@ template <class T> val object_of(const std::vector<std::string>& names, const st
 template <class T>
 std::vector<T> values_of(const val& object, const std::vector<std::string>& names, const Where& where) {
   std::vector<T> values;
-  for (const std::string& name : names)
-    values.push_back(from_js<T>(object[name], where.of(where.what + '.' + name)));
+  for (const std::string& name : names) values.push_back(from_js<T>(object[name], where.of(where.what + '.' + name)));
   return values;
 }
 template <class T> struct Conversion<std::map<std::string, T>> {

@@ -45,8 +45,10 @@ struct ModelOptions : SequentialOptions {
 struct FunctionalOptions : SequentialOptions {
   SymbolicTensors inputs = {}, outputs = {};
   static constexpr auto fields() {
-    return option_rows(option<&FunctionalOptions::inputs>("Inputs of the model, made by et.input(): a list, or an object."),
-                       option<&FunctionalOptions::outputs>("Outputs of the model: a list, or an object."), SequentialOptions::fields());
+    return option_rows(
+        option<&FunctionalOptions::inputs>("Inputs of the model, made by et.input(): a list, or an object."),
+        option<&FunctionalOptions::outputs>("Outputs of the model: a list, or an object."),
+        SequentialOptions::fields());
   }
 };
 

@@ -74,14 +74,17 @@ std::int64_t rows_in(const ColumnGroup& group) {
   return shape.rank() ? shape[0] : 0;
 }
 
+// A model that does not know the names of its outputs yet has them after its first call: its step has the names.
+
 ColumnGroup targets_in_order(const ColumnGroup& y, Names names) {
-  return y.named() ? filled_up(y, "y", names, no_target(rows_in(y))) : y;
+  return y.named() && !names.empty() ? filled_up(y, "y", names, no_target(rows_in(y))) : y;
 }
 
 ColumnGroup weights_in_order(const ColumnGroup& weights, Names names) {
-  if (!weights.named()) return weights;
+  if (!weights.named() || names.empty()) return weights;
   const std::int64_t rows = rows_in(weights);
-  return filled_up(weights, "sample_weight", names, Tensor::from({rows}, std::vector<float>(static_cast<std::size_t>(rows), 1)));
+  return filled_up(weights, "sample_weight", names,
+                   Tensor::from({rows}, std::vector<float>(static_cast<std::size_t>(rows), 1)));
 }
 
 }  // namespace
@@ -108,8 +111,8 @@ std::vector<std::ptrdiff_t> input_places(Names given, Names inputs) {
   std::vector<std::ptrdiff_t> places;
   for (const std::string& name : inputs) {
     places.push_back(place_of(name, given));
-    check(places.back() >= 0, ErrorKind::data, "data", "no data for input \"", name, "\" - expected an array for each of ",
-          joined(inputs), " - pass an array of that name.");
+    check(places.back() >= 0, ErrorKind::data, "data", "no data for input \"", name,
+          "\" - expected an array for each of ", joined(inputs), " - pass an array of that name.");
   }
   return places;
 }

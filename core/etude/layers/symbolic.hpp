@@ -36,8 +36,8 @@ class SymbolicTensor {
   std::size_t output_;
 };
 
-/// The inputs, or the outputs, of a functional model: tensors in order, or a dict of them by name, which is in the order
-/// of its names, as in Keras.
+/// The inputs, or the outputs, of a functional model: tensors in order, or a dict of them by name, which is in the
+/// order of its names, as in Keras.
 class SymbolicTensors : public std::vector<SymbolicTensor> {
  public:
   using std::vector<SymbolicTensor>::vector;

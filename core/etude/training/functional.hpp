@@ -6,8 +6,8 @@
 namespace etude {
 
 /// A model that is defined from its inputs to its outputs, possibly several. Layers may be used more than once, and
-/// graphs may branch and merge. Data, losses, metrics and logs use the names of the input and output layers; if inputs or
-/// outputs are a dict, its names:
+/// graphs may branch and merge. Data, losses, metrics and logs use the names of the input and output layers; if inputs
+/// or outputs are a dict, its names:
 ///
 ///     Functional model({{"age", age}, {"photo", photo}}, {{"price", price}, {"risk", risk}});
 ///

@@ -25,8 +25,8 @@ StepData in_order(StepData data, std::span<const std::string> inputs, std::span<
   if (outputs.empty()) return data;
   if (!names.y.empty()) arrange(data.y, names.y, output_places(names.y, "y", outputs), outputs);
   if (!names.sample_weight.empty())
-    arrange(data.sample_weight, names.sample_weight,
-            output_places(names.sample_weight, "sample_weight", outputs), outputs);
+    arrange(data.sample_weight, names.sample_weight, output_places(names.sample_weight, "sample_weight", outputs),
+            outputs);
   return data;
 }
 

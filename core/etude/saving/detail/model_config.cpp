@@ -224,8 +224,8 @@ class GraphReader {
     check(model != nullptr, ErrorKind::data, "Functional", "a call of \"", node.place.layer,
           "\" with inputs by name - expected a list, or a model with such inputs - create the model in code.");
     for (const std::ptrdiff_t place : input_places(names, model->input_names()))
-      node.inputs.push_back(&array_in(config_in(dict[names[static_cast<std::size_t>(place)]]), "keras_history",
-                                      node.place.layer));
+      node.inputs.push_back(
+          &array_in(config_in(dict[names[static_cast<std::size_t>(place)]]), "keras_history", node.place.layer));
   }
 
   void add_node(Node node) {
@@ -253,9 +253,8 @@ class GraphReader {
     const auto named = node.find("kwargs");
     if (named == node.end() || !named->is_object()) return;
     for (const auto& [argument, value] : named->items())
-      check(is_default(value), ErrorKind::data, "Functional", "a call of \"", layer,
-            "\" with the argument ", argument, " = ", json_text(value),
-            " - expected calls with inputs alone - create the model in code.");
+      check(is_default(value), ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument,
+            " = ", json_text(value), " - expected calls with inputs alone - create the model in code.");
   }
 
   /// The masks of several inputs are a list, or a dict.
