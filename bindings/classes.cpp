@@ -9,31 +9,14 @@ namespace {
 /// A Value within a step; data outside.
 struct ValueOrData : val {};
 
-/// The values of an object as a list: in the order of a model's inputs, or sorted by name for a `call` in JavaScript,
-/// which gets them by name. Any other value as it is.
-val listed(Layer& layer, val x) {
-  auto* user = dynamic_cast<UserLayer*>(&layer);
-  std::vector<std::string>* call_names = user ? user->call_names() : nullptr;
-  if (call_names) call_names->clear();
-  if (!is_dictionary(x)) return x;
-  std::vector<std::string> names = sorted_keys(x), inputs;
-  if (const auto* model = dynamic_cast<const Model*>(&layer)) inputs = model->input_names();
-  if (inputs.empty() && call_names) {
-    *call_names = names;
-  } else {
-    static_cast<void>(input_places(names, inputs));  // throws for a missing input
-    names = inputs;
-  }
-  val list = val::array();
-  for (const std::string& name : names) list.call<void>("push", x[name]);
-  return list;
-}
-
 /// Calls a layer on a Value, a list or an object of them, within a step, or on data outside. Several outputs are a
 /// list, or an object.
 val call_layer(Layer& layer, val given, bool training) {
   const Where where{"Layer.call", "x"};
-  const val x = listed(layer, given);
+  auto* user = dynamic_cast<UserLayer*>(&layer);
+  std::vector<std::string>* call_names = user ? user->call_names() : nullptr;
+  if (call_names) call_names->clear();
+  const val x = listed(layer, given, call_names);
   bool values = Conversion<Value>::is(x), list = false;
   if (x.isArray()) {
     const auto length = x["length"].as<unsigned>();
@@ -45,7 +28,7 @@ val call_layer(Layer& layer, val given, bool training) {
   const std::vector<Tensor> outputs =
       layer.call_all(list ? from_js<std::vector<Tensor>>(x, where) : std::vector{from_js<Tensor>(x, where)}, training);
   const std::vector<std::string> keys = layer.output_keys();
-  if (!keys.empty() && keys.size() == outputs.size()) return object_of(keys, outputs);
+  if (!keys.empty() && keys.size() == outputs.size()) return object_of(keys, to_js(outputs));
   return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 

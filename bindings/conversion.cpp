@@ -72,6 +72,30 @@ std::vector<std::string> sorted_keys(const val& object) {
   return names;
 }
 
+val object_of(const std::vector<std::string>& names, const val& values) {
+  val result = val::object();
+  for (std::size_t i = 0; i < names.size(); ++i) result.set(names[i], values[i]);
+  return result;
+}
+val values_of(const val& object, const std::vector<std::string>& names) {
+  val result = val::array();
+  for (const std::string& name : names) result.call<void>("push", object[name]);
+  return result;
+}
+
+val listed(const Layer& layer, const val& value, std::vector<std::string>* call_names) {
+  if (!is_dictionary(value)) return value;
+  std::vector<std::string> names = sorted_keys(value), inputs;
+  if (const auto* model = dynamic_cast<const Model*>(&layer)) inputs = model->input_names();
+  if (inputs.empty() && call_names) {
+    *call_names = names;
+  } else {
+    static_cast<void>(places_of(names, inputs, "x", true));  // throws for a missing input
+    names = inputs;
+  }
+  return values_of(value, names);
+}
+
 val handle_of(const val& value) {
   const val handle = type_of(value) == "object" && !value.isNull() ? value["handle"] : val::undefined();
   return handle.isUndefined() ? value : handle;
@@ -170,17 +194,14 @@ Batch Conversion<Batch>::from(const val& value, const Where& where) {
 SymbolicTensors Conversion<SymbolicTensors>::from(const val& value, const Where& where) {
   if (!is_dictionary(value)) return from_js<std::vector<SymbolicTensor>>(value, where);
   std::vector<std::string> names = sorted_keys(value);
-  return {values_of<SymbolicTensor>(value, names, where), names};
+  return {from_js<std::vector<SymbolicTensor>>(values_of(value, names), where), names};
 }
 
 std::vector<SymbolicTensor> SymbolicInputs::of(const Layer& layer) const {
-  if (tensors.names().empty()) return tensors;
-  const auto* model = dynamic_cast<const Model*>(&layer);
-  std::vector<SymbolicTensor> result;
-  for (const std::ptrdiff_t place :
-       input_places(tensors.names(), model ? model->input_names() : std::vector<std::string>()))
-    result.push_back(tensors[static_cast<std::size_t>(place)]);
-  return result;
+  const Where where{"apply", "inputs"};
+  const val tensors = listed(layer, given, nullptr);
+  if (!tensors.isArray()) return {from_js<SymbolicTensor>(tensors, where)};
+  return from_js<std::vector<SymbolicTensor>>(tensors, where);
 }
 
 val Conversion<Logs>::to(const Logs& logs) {
@@ -243,11 +264,12 @@ Outputs Conversion<Outputs>::from(const val& value, const Where& where) {
   if (value.isArray()) return from_js<std::vector<Value>>(value, where);
   if (!is_dictionary(value)) return from_js<Value>(value, where);
   std::vector<std::string> names = sorted_keys(value);
-  return {values_of<Value>(value, names, where), names};
+  return {from_js<std::vector<Value>>(values_of(value, names), where), names};
 }
 val Conversion<Outputs>::to(const Outputs& outputs) {
-  if (!outputs.names().empty()) return object_of<Value>(outputs.names(), outputs);
-  return outputs.size() == 1 ? to_js(outputs.front()) : to_js<std::vector<Value>>(outputs);
+  if (outputs.names().empty() && outputs.size() == 1) return to_js(outputs.front());
+  const val list = to_js<std::vector<Value>>(outputs);
+  return outputs.names().empty() ? list : object_of(outputs.names(), list);
 }
 
 StepData Conversion<StepData>::from(const val& value, const Where& where) {

@@ -36,8 +36,10 @@ template <class T> val to_js(const T& object) { return Conversion<T>::to(object)
 std::vector<std::string> keys(const val& object);
 /// The same, sorted, as those of a dict are.
 std::vector<std::string> sorted_keys(const val& object);
-/// An object with these names and values.
-template <class T> val object_of(const std::vector<std::string>& names, const std::vector<T>& values);
+/// An object with these names, and the values of a list.
+val object_of(const std::vector<std::string>& names, const val& values);
+/// The values of an object as a list, in the order of `names`.
+val values_of(const val& object, const std::vector<std::string>& names);
 /// "etude::losses::MeanSquaredErrorOptions" -> "MeanSquaredErrorOptions".
 std::string last_name(std::string_view signature);
 template <class T> std::string class_name() { return last_name(__PRETTY_FUNCTION__); }
@@ -130,18 +132,6 @@ template <class T> struct Conversion<std::vector<T>> {
 inline bool is_dictionary(const val& value) {
   return type_of(value) == "object" && !value.isNull() && !value.isArray() &&
          value["constructor"] == val::global("Object");
-}
-template <class T> val object_of(const std::vector<std::string>& names, const std::vector<T>& values) {
-  val result = val::object();
-  for (std::size_t i = 0; i < names.size(); ++i) result.set(names[i], to_js(values[i]));
-  return result;
-}
-/// The values of an object, in the order of `names`.
-template <class T>
-std::vector<T> values_of(const val& object, const std::vector<std::string>& names, const Where& where) {
-  std::vector<T> values;
-  for (const std::string& name : names) values.push_back(from_js<T>(object[name], where.of(where.what + '.' + name)));
-  return values;
 }
 template <class T> struct Conversion<std::map<std::string, T>> {
   static std::map<std::string, T> from(const val& value, const Where& where) {
@@ -247,18 +237,20 @@ template <> struct Conversion<SymbolicTensors> {
   static std::string given() { return "SymbolicTensor[] | Record<string, SymbolicTensor>"; }
 };
 
+/// The values of an object as a list, in the order of the layer's inputs; any other value as it is. Without inputs by
+/// name they are sorted by name, and `call_names` gets the names. Throws Error(data) for a missing input, and without
+/// either.
+val listed(const Layer& layer, const val& value, std::vector<std::string>* call_names);
+
 /// The inputs of a layer in a description: one SymbolicTensor, a list, or an object.
 struct SymbolicInputs {
-  SymbolicTensors tensors;
+  val given;
 
   /// In the order of the layer's inputs. Throws Error(data) for an object, unless the layer has inputs by name.
   std::vector<SymbolicTensor> of(const Layer& layer) const;
 };
 template <> struct Conversion<SymbolicInputs> {
-  static SymbolicInputs from(const val& value, const Where& where) {
-    if (value.isArray() || is_dictionary(value)) return {from_js<SymbolicTensors>(value, where)};
-    return {std::vector{from_js<SymbolicTensor>(value, where)}};
-  }
+  static SymbolicInputs from(const val& value, const Where&) { return {value}; }
   static std::string given() { return "SymbolicTensor | " + Conversion<SymbolicTensors>::given(); }
 };
 

@@ -63,8 +63,8 @@ class JavaScriptSequence : public Sequence {
 
 /// A list of tensors, a single tensor, or an object.
 val one_or_several(const std::vector<Tensor>& tensors, const std::vector<std::string>& names) {
-  if (!names.empty()) return object_of(names, tensors);
-  return tensors.size() == 1 ? to_js(tensors.front()) : to_js(tensors);
+  if (names.empty() && tensors.size() == 1) return to_js(tensors.front());
+  return names.empty() ? to_js(tensors) : object_of(names, to_js(tensors));
 }
 
 void check_function(const val& function, const Where& where) {

@@ -50,10 +50,9 @@ struct BatchNames {
 };
 
 /// Corresponding rows of data, as arrays or as the batch of one step: one Tensor per model input in `x`, one per output
-/// in `y` (none for predictions; no_target() if targets by name omit an output), and in `sample_weight` none or one per
-/// output. All are [rows, …]. `mask` is empty, or has for each input the entries that count: bool [rows, steps], or no
-/// Tensor if all do. Arrays with names are in any order: the model puts them into its own. named_batch() makes such a
-/// batch.
+/// in `y` (none for predictions), and in `sample_weight` none or one per output. All are [rows, …]. `mask` is empty, or
+/// has for each input the entries that count: bool [rows, steps], or no Tensor if all do. Arrays with names are in any
+/// order: the model puts them into its own. named_batch() makes such a batch.
 struct Batch {
   /// The tensors of inputs, targets, weights and masks; masks may be missing.
   std::vector<Tensor> x, y, sample_weight, mask = {};
@@ -81,11 +80,6 @@ inline const BatchNames& names_of(const Batch& batch) {
   static const BatchNames none;
   return batch.names ? *batch.names : none;
 }
-
-/// The placeholder of an output without a target: [rows, 0].
-inline Tensor no_target(std::int64_t rows) { return Tensor({rows, 0}, floatx()); }
-/// Whether a target of this shape is no_target().
-inline bool is_no_target(const Shape& shape) { return shape.rank() == 2 && shape[1] == 0; }
 
 /// Throws Error(data) unless there is an input, every Tensor has rows, and all have the same number of them (L-37).
 void check_cardinality(const Batch& batch, std::string_view where);

@@ -101,20 +101,12 @@ struct Columns {
 /// The names of the arrays; null if none has one.
 std::shared_ptr<const BatchNames> names_of(const Columns& columns);
 
-/// The columns in the order of the model's inputs and outputs, without names. Drops inputs that the model does not
-/// have, with a warning. Outputs without a weight get weight 1, and outputs without a target get no_target(). Without
-/// `outputs` targets and weights keep their names. Throws Error(data) for a missing input, for targets or weights of
-/// unknown outputs, and for inputs by name if the model has none. Source: Functional._flatten_to_reference_inputs in
-/// keras/engine/functional.py (2.9).
-Columns in_order(const Columns& columns, std::span<const std::string> inputs, std::span<const std::string> outputs);
-
-/// For each of a model's inputs the place of its array among arrays of the names `given`. Inputs that the model does
-/// not have give a warning. Throws Error(data) for a missing input, and for a model without names.
-std::vector<std::ptrdiff_t> input_places(std::span<const std::string> given, std::span<const std::string> inputs);
-/// The same for targets or weights, by `what`, of a model's outputs: -1 for those that are not given. Throws
-/// Error(data) for unknown outputs.
-std::vector<std::ptrdiff_t> output_places(std::span<const std::string> given, const char* what,
-                                          std::span<const std::string> outputs);
+/// For each of a model's inputs, or outputs, its place among arrays of the names `given`. If they are `required`, as
+/// inputs are, others than these are ignored with a warning; else -1 stands for those that are not given. `what` names
+/// the arrays in errors. Throws Error(data) for a missing input, an unknown output, and a model without names. Source:
+/// Functional._flatten_to_reference_inputs in keras/engine/functional.py (2.9).
+std::vector<std::ptrdiff_t> places_of(std::span<const std::string> given, std::span<const std::string> names,
+                                      const char* what, bool required);
 
 /// A batch of tensors or lists, of which any group may be by name: for generators, Datasets and Sequences.
 ///

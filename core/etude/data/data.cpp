@@ -117,12 +117,6 @@ std::string Data::to_string() const {
   return std::holds_alternative<SequencePtr>(kind_) ? "a Sequence" : "a DatasetCreator";
 }
 
-Data Data::in_order(std::span<const std::string> inputs, std::span<const std::string> outputs) const {
-  const auto* columns = std::get_if<Columns>(&kind_);
-  const bool named = columns && (columns->x.named() || columns->y.named() || columns->sample_weight.named());
-  return named ? Data(etude::in_order(*columns, inputs, outputs)) : *this;
-}
-
 std::unique_ptr<DataAdapter> Data::adapter(const AdapterOptions& options) const {
   return select_data_adapter(*this).make(*this, options);
 }

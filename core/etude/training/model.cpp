@@ -51,10 +51,6 @@ class Model::LoopView : public LoopModel {
     for (const Tensor& x : example.x) inputs.emplace_back(x.shape(), x.dtype());
     model_.build_on(inputs, etude::names_of(example).x);
   }
-  Data in_order(const Data& data) const override {
-    if (model_.call_names()) return data;  // its steps have the names
-    return data.in_order(model_.input_names(), model_.output_names());
-  }
   std::int64_t steps_per_execution() const override { return model_.options_.steps_per_execution; }
   Strategy& strategy() const override { return *model_.strategy(); }
   std::shared_ptr<StepFunction> train_function(bool force) override { return model_.make_train_function(force); }
@@ -121,11 +117,10 @@ OutputsStream Model::predict_outputs_stream(const Data& x, const PredictOptions&
 }
 
 Batch Model::batch_of(const Data& data, const char* method) const {
-  const Data ordered = view_->in_order(data);
   check(
-      ordered.is_arrays(), ErrorKind::value, method, data.to_string(),
+      data.is_arrays(), ErrorKind::value, method, data.to_string(),
       " - expected one batch: tensors or lists - use fit(), evaluate() or predict(), which divide data into batches.");
-  Batch batch = ordered.arrays();
+  Batch batch = data.arrays();
   check_cardinality(batch, method);
   cast_to_floatx(batch);
   return batch;

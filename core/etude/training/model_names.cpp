@@ -30,7 +30,7 @@ StepData Model::in_model_order(const StepData& given) {
   else if (std::vector<std::string>* names = call_names())
     *names = data.names.x;
   else if (!data.names.x.empty())
-    static_cast<void>(input_places(data.names.x, inputs));  // throws
+    static_cast<void>(places_of(data.names.x, inputs, "x", true));  // throws
   if (outputs.empty()) return data;
   const std::vector<std::string> keys = output_keys();
   const auto names_for = [&](const std::vector<Value>& values) {
@@ -58,7 +58,7 @@ NamedTensors Model::call_named(const NamedTensors& inputs, bool training) {
     given.push_back(name);
     tensors.push_back(tensor);
   }
-  for (const std::ptrdiff_t place : input_places(given, input_names()))
+  for (const std::ptrdiff_t place : places_of(given, input_names(), "x", true))
     ordered.push_back(tensors[static_cast<std::size_t>(place)]);
   std::vector<Tensor> outputs = call_all(ordered, training);
   return by_name(std::move(outputs), output_keys(), "call_named");

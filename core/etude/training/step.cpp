@@ -8,25 +8,23 @@
 namespace etude {
 namespace {
 
-void arrange(std::vector<Value>& values, std::vector<std::string>& names, std::span<const std::ptrdiff_t> places,
-             std::span<const std::string> order) {
+/// Leaves Values without names as they are, and all without names to match.
+void arrange(std::vector<Value>& values, std::vector<std::string>& given, std::span<const std::string> names,
+             const char* what, bool required) {
+  if (given.empty() || names.empty()) return;
   std::vector<Value> arranged;
-  for (const std::ptrdiff_t place : places)
+  for (const std::ptrdiff_t place : places_of(given, names, what, required))
     arranged.push_back(place < 0 ? Value{} : values[static_cast<std::size_t>(place)]);
   values = std::move(arranged);
-  names.assign(order.begin(), order.end());
+  given.assign(names.begin(), names.end());
 }
 
 }  // namespace
 
 StepData in_order(StepData data, std::span<const std::string> inputs, std::span<const std::string> outputs) {
-  BatchNames& names = data.names;
-  if (!names.x.empty() && !inputs.empty()) arrange(data.x, names.x, input_places(names.x, inputs), inputs);
-  if (outputs.empty()) return data;
-  if (!names.y.empty()) arrange(data.y, names.y, output_places(names.y, "y", outputs), outputs);
-  if (!names.sample_weight.empty())
-    arrange(data.sample_weight, names.sample_weight, output_places(names.sample_weight, "sample_weight", outputs),
-            outputs);
+  arrange(data.x, data.names.x, inputs, "x", true);
+  arrange(data.y, data.names.y, outputs, "y", false);
+  arrange(data.sample_weight, data.names.sample_weight, outputs, "sample_weight", false);
   return data;
 }
 

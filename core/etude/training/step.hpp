@@ -19,8 +19,8 @@ struct StepData {
   BatchNames names = {};
 };
 
-/// Values by name in the order of a model's inputs and outputs, as the arrays of in_order() of columns.hpp. Without
-/// `inputs`, or without `outputs`, their Values stay as they are.
+/// The batch with Values by name in the order of a model's inputs and outputs (places_of()). Outputs without a target
+/// or a weight get an empty Value. Without `inputs`, or without `outputs`, their Values stay as they are.
 StepData in_order(StepData data, std::span<const std::string> inputs, std::span<const std::string> outputs);
 
 /// The logs of a step: names and scalars.

@@ -223,7 +223,7 @@ class GraphReader {
     const auto* model = dynamic_cast<const Model*>(node.layer.get());
     check(model != nullptr, ErrorKind::data, "Functional", "a call of \"", node.place.layer,
           "\" with inputs by name - expected a list, or a model with such inputs - create the model in code.");
-    for (const std::ptrdiff_t place : input_places(names, model->input_names()))
+    for (const std::ptrdiff_t place : places_of(names, model->input_names(), "x", true))
       node.inputs.push_back(
           &array_in(config_in(dict[names[static_cast<std::size_t>(place)]]), "keras_history", node.place.layer));
   }

@@ -58,8 +58,6 @@ StepData input_values(Graph& graph, const Batch& batch) {
   add(batch.x, data.x);
   add(batch.y, data.y);
   add(batch.sample_weight, data.sample_weight);
-  for (Value& target : data.y)
-    if (is_no_target(target.shape())) target = {};
   for (std::size_t i = 0; i < batch.mask.size(); ++i)
     if (const Tensor& mask = batch.mask[i]) data.x[i] = data.x[i].with_mask(graph.input(mask.shape(), mask.dtype()));
   return data;
