@@ -28,7 +28,7 @@ val call_layer(Layer& layer, val given, bool training) {
   const std::vector<Tensor> outputs =
       layer.call_all(list ? from_js<std::vector<Tensor>>(x, where) : std::vector{from_js<Tensor>(x, where)}, training);
   const std::vector<std::string> keys = layer.output_keys();
-  if (!keys.empty() && keys.size() == outputs.size()) return object_of(keys, to_js(outputs));
+  if (!keys.empty() && keys.size() == outputs.size()) return dict_of(keys, to_js(outputs));
   return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 

@@ -72,7 +72,7 @@ std::vector<std::string> sorted_keys(const val& object) {
   return names;
 }
 
-val object_of(const std::vector<std::string>& names, const val& values) {
+val dict_of(const std::vector<std::string>& names, const val& values) {
   val result = val::object();
   for (std::size_t i = 0; i < names.size(); ++i) result.set(names[i], values[i]);
   return result;
@@ -269,7 +269,7 @@ Outputs Conversion<Outputs>::from(const val& value, const Where& where) {
 val Conversion<Outputs>::to(const Outputs& outputs) {
   if (outputs.names().empty() && outputs.size() == 1) return to_js(outputs.front());
   const val list = to_js<std::vector<Value>>(outputs);
-  return outputs.names().empty() ? list : object_of(outputs.names(), list);
+  return outputs.names().empty() ? list : dict_of(outputs.names(), list);
 }
 
 StepData Conversion<StepData>::from(const val& value, const Where& where) {

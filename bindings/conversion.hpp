@@ -37,7 +37,7 @@ std::vector<std::string> keys(const val& object);
 /// The same, sorted, as those of a dict are.
 std::vector<std::string> sorted_keys(const val& object);
 /// An object with these names, and the values of a list.
-val object_of(const std::vector<std::string>& names, const val& values);
+val dict_of(const std::vector<std::string>& names, const val& values);
 /// The values of an object as a list, in the order of `names`.
 val values_of(const val& object, const std::vector<std::string>& names);
 /// "etude::losses::MeanSquaredErrorOptions" -> "MeanSquaredErrorOptions".

@@ -64,7 +64,7 @@ class JavaScriptSequence : public Sequence {
 /// A list of tensors, a single tensor, or an object.
 val one_or_several(const std::vector<Tensor>& tensors, const std::vector<std::string>& names) {
   if (names.empty() && tensors.size() == 1) return to_js(tensors.front());
-  return names.empty() ? to_js(tensors) : object_of(names, to_js(tensors));
+  return names.empty() ? to_js(tensors) : dict_of(names, to_js(tensors));
 }
 
 void check_function(const val& function, const Where& where) {
