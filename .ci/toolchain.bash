@@ -70,7 +70,7 @@ unpack_newer() {
 # The requirements of the library and the README's programs.
 setup_core() {
   want g++:g++ cmake:cmake ninja:ninja-build ccache:ccache /usr/include/zlib.h:zlib1g-dev \
-    /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
+    /usr/include/png.h:libpng-dev /usr/include/jpeglib.h:libjpeg-dev /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
   [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return
   have apt-get || return 0
   locked unpack_xsimd

@@ -44,29 +44,36 @@ std::string named(const std::string& name, const std::string& class_name) {
   return name.empty() ? snake_case(class_name) : name;
 }
 
-class CustomLoss : public Loss {
+/// What these classes have in common.
+class Custom : public UserObject {
  public:
-  CustomLoss(const std::string& class_name, const losses::LossOptions& options, const val& link)
-      : Loss(named(options.name, class_name), reduction_from_name(options.reduction)), functions_{link} {}
-  Value call(Value y_true, Value y_pred) override { return functions_.run<Value>("call", y_true, y_pred); }
+  explicit Custom(const val& link) : functions_{link} {}
+  const UserFunctions& functions() const override { return functions_; }
 
  private:
   UserFunctions functions_;
 };
 
-class CustomMetric : public Metric {
+class CustomLoss : public Loss, public Custom {
  public:
-  CustomMetric(const std::string& name, const val& link) : Metric(name), functions_{link} {}
+  CustomLoss(const std::string& class_name, const losses::LossOptions& options, const val& link)
+      : Loss(named(options.name, class_name), reduction_from_name(options.reduction)), Custom(link) {}
+  Value call(Value y_true, Value y_pred) override { return functions().run<Value>("call", y_true, y_pred); }
+};
+
+class CustomMetric : public Metric, public Custom {
+ public:
+  CustomMetric(const std::string& name, const val& link) : Metric(name), Custom(link) {}
   void update_state(Value y_true, Value y_pred, Value sample_weight) override {
     const TraceScope scope;
     const Value weight = masked_weight(y_pred, sample_weight);
     updating_ = true;
     const std::shared_ptr<void> end(nullptr, [this](void*) { updating_ = false; });
-    functions_.run<void>("updateState", y_true, y_pred, weight ? to_js(weight) : val::undefined());
+    functions().run<void>("updateState", y_true, y_pred, weight ? to_js(weight) : val::undefined());
   }
-  Value result() const override { return functions_.run<Value>("result"); }
-  void reset_state() override { functions_.run<void>("resetState"); }
-  MetricPtr copy() const override { return functions_.run<MetricPtr>("copy"); }
+  Value result() const override { return functions().run<Value>("result"); }
+  void reset_state() override { functions().run<void>("resetState"); }
+  MetricPtr copy() const override { return functions().run<MetricPtr>("copy"); }
 
   Variable variable(const MetricVariableOptions& options) {
     check(!updating_, ErrorKind::state, "addVariable", "a variable \"", options.name,
@@ -82,15 +89,13 @@ class CustomMetric : public Metric {
   }
 
  private:
-  UserFunctions functions_;
   std::vector<Tensor> initial_;
   bool updating_ = false;
 };
 
-class CustomOptimizer : public Optimizer, public UserObject {
+class CustomOptimizer : public Optimizer, public Custom {
  public:
-  CustomOptimizer(OptimizerOptions options, const val& link) : Optimizer(std::move(options)), functions_{link} {}
-  const UserFunctions& functions() const override { return functions_; }
+  CustomOptimizer(OptimizerOptions options, const val& link) : Optimizer(std::move(options)), Custom(link) {}
 
   void build(const std::vector<Variable>& variables) override {
     Optimizer::build(variables);
@@ -100,11 +105,11 @@ class CustomOptimizer : public Optimizer, public UserObject {
     if (added.empty()) return;
     building_ = true;
     const std::shared_ptr<void> end(nullptr, [this](void*) { building_ = false; });
-    functions_.run<void>("build", added);
+    functions().run<void>("build", added);
     built_.insert(built_.end(), added.begin(), added.end());
   }
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
-    functions_.run<void>("updateStep", gradient, variable, learning_rate);
+    functions().run<void>("updateStep", gradient, variable, learning_rate);
   }
   std::vector<std::vector<Variable>> slots() const override {
     std::vector<std::vector<Variable>> result = Optimizer::slots();
@@ -154,34 +159,30 @@ class CustomOptimizer : public Optimizer, public UserObject {
     return result;
   }
 
-  UserFunctions functions_;
   std::vector<Variable> built_;
   bool building_ = false;
   std::vector<Slot> slots_;
 };
 
-class CustomInitializer : public Initializer {
+class CustomInitializer : public Initializer, public Custom {
  public:
-  explicit CustomInitializer(const val& link) : functions_{link} {}
+  using Custom::Custom;
   Tensor operator()(const Shape& shape, DType dtype) override {
-    Tensor made = functions_.run<Tensor>("call", shape, dtype);
+    Tensor made = functions().run<Tensor>("call", shape, dtype);
     // A typed array has one axis.
     if (made.shape().rank() == 1 && made.size() == shape.size()) made = made.reshape(shape);
     check(made.shape() == shape, ErrorKind::shape, "Initializer.call", "initial values of shape ", made.shape(),
           " - expected ", shape, " - return as many as call() is asked for.");
     return made.astype(dtype);
   }
-
- private:
-  UserFunctions functions_;
 };
 
 /// A regularizer, a constraint or a schedule: a function of one Value.
-template <class Kind> class CustomFunction : public Kind {
+template <class Kind> class CustomFunction : public Kind, public Custom {
  public:
-  explicit CustomFunction(const val& link) : functions_{link} {}
+  using Custom::Custom;
   Value operator()(Value x) const override {
-    const Value result = functions_.run<Value>("call", x);
+    const Value result = functions().template run<Value>("call", x);
     const Shape expected = sums ? Shape{} : x.shape();
     check(result.shape() == expected, ErrorKind::shape, where, "a result of shape ", result.shape(), " - expected ",
           expected, sums ? " - sum over all axes." : " - keep the shape.");
@@ -193,7 +194,6 @@ template <class Kind> class CustomFunction : public Kind {
   static constexpr const char* where = sums                               ? "Regularizer.call"
                                        : std::is_same_v<Kind, Constraint> ? "Constraint.call"
                                                                           : "LearningRateSchedule.call";
-  UserFunctions functions_;
 };
 template <class Kind> val function_of(const val& link) {
   return to_js(std::shared_ptr<Kind>(std::make_shared<CustomFunction<Kind>>(link)));

@@ -2,7 +2,7 @@
 // bindings/ registers in a block of EMSCRIPTEN_BINDINGS, classes of the tables, and functions that are called by address.
 export const parts = {
   data: { bindings: ['data', 'utils'], classes: [], functions: ['of_dataset', 'of_creator'] },
-  saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['layer_of_web_as_json', 'layer_of_web_from_json'] },
+  saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['object_of_web_as_json', 'object_of_web_from_json'] },
   callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },
   preprocessing: {
     bindings: ['text'],

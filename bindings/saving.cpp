@@ -6,27 +6,57 @@
 namespace etude {
 namespace {
 
-using js::call_host, js::from_js, js::val;
+using js::call_host, js::from_js, js::UserObject, js::val;
+
+/// Which of the kinds it is. Comparing names at each use would cost a page some bytes.
+std::size_t number_of(std::string_view kind) {
+  constexpr std::string_view names[] = {"loss",        "metric",      "optimizer", "schedule",
+                                        "initializer", "regularizer", "constraint"};
+  return static_cast<std::size_t>(std::ranges::find(names, kind) - std::begin(names));
+}
+
+/// Calls visit.operator()<Kind>() for the kind of classes of that name.
+template <class Visitor> auto with_kind(std::string_view kind, Visitor visit) {
+  switch (number_of(kind)) {
+    case 0: return visit.template operator()<Loss>();
+    case 1: return visit.template operator()<Metric>();
+    case 2: return visit.template operator()<Optimizer>();
+    case 3: return visit.template operator()<LearningRateSchedule>();
+    case 4: return visit.template operator()<Initializer>();
+    case 5: return visit.template operator()<Regularizer>();
+    case 6: return visit.template operator()<Constraint>();
+    default: return visit.template operator()<Layer>();
+  }
+}
+
+/// An object that JavaScript gives, and what calls its functions: null for an object of Étude's.
+std::shared_ptr<void> given(std::string_view kind, const val& value, const js::Where& where) {
+  return with_kind(kind,
+                   [&]<class Kind>() -> std::shared_ptr<void> { return from_js<std::shared_ptr<Kind>>(value, where); });
+}
+const UserObject* user_of(std::string_view kind, const void* object) {
+  return with_kind(kind,
+                   [&]<class Kind>() { return dynamic_cast<const UserObject*>(static_cast<const Kind*>(object)); });
+}
 
 // web/src/registry.ts has the classes. parts.mjs names these functions.
 
-std::optional<CustomObject> layer_of_web_as_json(const void* object) {
-  const auto& layer = *static_cast<const Layer*>(object);
-  const auto* user = dynamic_cast<const js::UserLayer*>(&layer);
+std::optional<CustomObject> object_of_web_as_json(const ClassTable& table, const void* object) {
+  const UserObject* user = user_of(table.kind(), object);
   if (!user) return {};
   const val of_web = user->functions().object();
-  check(!of_web.isUndefined(), ErrorKind::state, "toJson", '"', layer.name(),
-        "\" whose object was collected - expected that to be alive - keep it, or a model that contains it.");
+  check(!of_web.isUndefined(), ErrorKind::state, "toJson", "a custom ", table.kind(),
+        " whose object was collected - expected that to be alive - keep it, or a model that contains it.");
   const val saved = call_host("describeObject", of_web);
   const auto text = [&](const char* name) { return from_js<std::string>(saved[name], {"toJson", name}); };
   return CustomObject{text("className"), text("registeredName"), text("config")};
 }
 
-std::shared_ptr<void> layer_of_web_from_json(const CustomObject& saved) {
-  const val made = call_host("makeObject", std::string(class_table<Layer>().kind()), saved.class_name,
-                             saved.registered_name, saved.config);
+std::shared_ptr<void> object_of_web_from_json(const ClassTable& table, const CustomObject& saved) {
+  const val made =
+      call_host("makeObject", std::string(table.kind()), saved.class_name, saved.registered_name, saved.config);
   if (made.isNull()) return nullptr;
-  return from_js<LayerPtr>(made, {"fromConfig", "the result"});
+  return given(table.kind(), made, {"fromConfig", "the result"});
 }
 
 }  // namespace
@@ -45,13 +75,22 @@ template <> struct Conversion<CloneFunction> {
 
 EMSCRIPTEN_BINDINGS(saving) {
   if (in_worker()) return;
-  class_table<Layer>().set_custom_classes({layer_of_web_as_json, layer_of_web_from_json});
+  set_custom_classes({object_of_web_as_json, object_of_web_from_json});
   bind<"model.save(model, folder)", [](ModelPtr model, std::string folder) { model->save(folder); }>();
   bind<"model.save_weights(model, path)", [](ModelPtr model, std::string path) { model->save_weights(path); }>();
   bind<"model.load_weights(model, path)", [](ModelPtr model, std::string path) { model->load_weights(path); }>();
   bind<"model.to_json(model)", [](ModelPtr model) { return to_json<Layer>(*model); }>();
-  bind<"layer.to_json(layer)", [](LayerPtr layer) { return to_json(*layer); }>();
-  bind<"layer.from_json(text)", [](std::string text) { return from_json<Layer>(text); }>();
+  bind<"serialize(kind, object)", [](std::string kind, val object) {
+    const auto serialized = given(kind, object, {"serialize", "object"});
+    return with_kind(kind, [&]<class Kind>() { return to_json(*static_cast<const Kind*>(serialized.get())); });
+  }>();
+  bind<"deserialize(kind, text)", [](std::string kind, std::string text) {
+    const auto made = with_kind(kind, [&]<class Kind>() -> std::shared_ptr<void> { return from_json<Kind>(text); });
+    const UserObject* user = user_of(kind, made.get());
+    const val of_web = user ? user->functions().object() : val::undefined();
+    if (!of_web.isUndefined()) return of_web;
+    return with_kind(kind, [&]<class Kind>() { return to_js(std::static_pointer_cast<Kind>(made)); });
+  }>();
   bind<"model.from_json(text)", [](std::string text) { return model_from_json(text); }>();
   bind<"clone_model(model, clone_function?)", [](ModelPtr model, std::optional<CloneFunction> clone_function) {
     return clone_model(*model, clone_function.value_or(nullptr));

@@ -30,6 +30,26 @@ template <> struct Conversion<std::pair<Dataset, Dataset>> {
   static std::string made() { return "[Dataset, Dataset]"; }
 };
 
+template <> struct Conversion<utils::ImageReader> {
+  static utils::ImageReader from(const val& function, const Where&) {
+    return [function](std::string path) -> Task<Tensor> {
+      const val pixels = co_await settled(call(function, path));
+      co_return from_js<Tensor>(pixels, {"utils.image_dataset_from_directory", "the result of decode"});
+    };
+  }
+  static std::string given() { return "((path: string) => Promise<Tensor>)"; }
+};
+
+template <> struct Conversion<utils::ImageDataset> {
+  static val to(const utils::ImageDataset& made) {
+    val result = to_js<Dataset>(made);
+    result.set("classNames", to_js(made.class_names));
+    result.set("filePaths", to_js(made.file_paths));
+    return result;
+  }
+  static std::string made() { return "Dataset & { classNames: string[]; filePaths: string[] }"; }
+};
+
 EMSCRIPTEN_BINDINGS(utils) {
   if (in_worker()) return;
   bind<"utils.to_categorical(x, num_classes?)", utils::to_categorical>();
@@ -45,6 +65,13 @@ EMSCRIPTEN_BINDINGS(utils) {
        [](std::string directory, utils::TextDatasetOptions options) {
          return utils::text_dataset_from_directory(directory, options);
        }>();
+  // web/src/images.ts has the interface of images.
+  bind<"utils.image_dataset_from_directory(directory, options, read)",
+       [](std::string directory, utils::ImageDatasetOptions options, utils::ImageReader read) {
+         return utils::image_datasets(directory, options, read);
+       }>();
+  bind<"utils.load_img(pixels, options?)",
+       [](Tensor pixels, utils::LoadImgOptions options) { return utils::load_img(pixels, options); }>();
   bind<"utils.skipgrams(sequence, vocabulary_size, options?)", utils::skipgrams>();
   bind<"utils.make_sampling_table(size, sampling_factor?)",
        [](std::int64_t size, std::optional<double> sampling_factor) {

@@ -47,7 +47,7 @@ function checkCode(guide, text) {
 
 const snakeCase = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/([a-z])(\d+)D$/i, '$1$2d');
 const families = ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'constraints', 'callbacks', 'ops', 'activations'];
-const known = new Set(['layers::input', 'layers::Layers']);
+const known = new Set(['layers::input', 'layers::Layers', ...families.flatMap((family) => [`${family}::serialize`, `${family}::deserialize`])]);
 for (const header of filesBelow('core/etude', /\.hpp$/)) {
   const text = read(header);
   let family = '';

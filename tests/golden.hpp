@@ -18,6 +18,13 @@ inline nlohmann::json golden(const std::string& name) {
   return nlohmann::json::parse(text, text + bytes.size());
 }
 
+/// The bytes of two digits each.
+inline std::string bytes_of_hex(const std::string& hex) {
+  std::string bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
 /// The result of Keras of that major version in a case of tests/golden/make_repairs.py.
 inline const nlohmann::json& keras(int version, const std::string& name) {
   static const nlohmann::json versions[] = {golden("keras2.json"), golden("keras3.json")};

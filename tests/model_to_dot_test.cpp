@@ -1,15 +1,21 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <regex>
 #include <string>
 #include <vector>
 
+#include "environment_variable.hpp"
+#include "etude/base/host.hpp"
+#include "files_in_memory.hpp"
+#include "scratch_folder.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// What summary() and model_to_dot() say of models within models.
+// What summary(), model_to_dot() and plot_model() say of models within models.
 using namespace etude;
 using namespace etude::samples;
 using Catch::Matchers::ContainsSubstring;
@@ -134,3 +140,59 @@ TEST_CASE("model_to_dot shows shapes, dtypes and flags on request, and escapes n
   CHECK_THAT(model_to_dot(model, {.show_layer_names = false}),
              ContainsSubstring("<b>Dense</b></font>") && !ContainsSubstring("<b>d</b>"));
 }
+
+TEST_CASE("model_to_dot shows activations on request, and the resolution of the picture", "[model][dot]") {
+  const SymbolicTensor x = layers::input({.shape = {3}});
+  const LayerPtr named = layers::dense({.units = 2, .activation = "relu"}), plain = layers::dense({.units = 2});
+  const LayerPtr custom = layers::dense({.units = 2, .activation = [](Value v) { return v; }});
+  const Functional model({x}, {custom->apply(plain->apply(named->apply(x)))});
+  const std::string dot = model_to_dot(model, {.show_shapes = true, .dpi = 96, .show_layer_activations = true});
+  CHECK_THAT(dot, ContainsSubstring("dpi=96;"));
+  std::vector<std::string> shown;
+  const std::regex activation("colspan=\"2\"><font point-size=\"14\">Activation: <b>(\\w+)</b>");
+  for (std::sregex_iterator at(dot.begin(), dot.end(), activation); at != std::sregex_iterator(); ++at)
+    shown.push_back((*at)[1]);
+  CHECK(shown == Rows{"relu", "linear", "function"});  // the input has none
+  CHECK_THAT(model_to_dot(model), ContainsSubstring("dpi=200;") && !ContainsSubstring("Activation: "));
+  CHECK_THAT(error_of([&] { model_to_dot(model, {.dpi = 0}); }), ContainsSubstring("dpi = 0"));
+}
+
+TEST_CASE("plot_model writes a file .dot without Graphviz", "[model][dot]") {
+  const testing::FilesInMemory scope;
+  const Functional model = nested();
+  plot_model(model, {.to_file = "a.DOT", .rankdir = "LR"});
+  const std::vector<std::byte> bytes = scope.files->read("a.DOT");
+  CHECK(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) ==
+        model_to_dot(model, {.show_layer_names = false, .rankdir = "LR"}));
+  CHECK_THAT(error_of([&] { plot_model(model, {.to_file = "a.s vg"}); }), ContainsSubstring("to_file = \"a.s vg\""));
+  CHECK_THAT(error_of([&] { plot_model(model, {.to_file = "folder/a."}); }), ContainsSubstring("ends in a format"));
+}
+
+#ifndef __EMSCRIPTEN__
+TEST_CASE("plot_model runs Graphviz without a shell, and says if it is missing or fails", "[model][dot]") {
+  const testing::ScratchFolder folder("etude-plot");
+  const Functional model = nested();
+  {
+    const testing::EnvironmentVariable path("PATH", folder.path().c_str());
+    CHECK_THAT(error_of([&] { plot_model(model); }), ContainsSubstring("apt-get install graphviz"));
+  }
+  // A program that writes its arguments and its input, each in < >, or fails.
+  const std::string program = folder.path() + "/dot";
+  host().files->replace(program, {"#!/bin/sh\ncase $2 in *bad*) echo 'no such format' >&2; exit 3 ;; esac\n"
+                                  "{ printf '<%s>' \"$@\"; echo; cat; } >\"${2#-o}\"\n"});
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const std::string before = std::getenv("PATH");
+  const testing::EnvironmentVariable path("PATH", (folder.path() + ':' + before).c_str());
+  for (const std::string name : {"model.svg", "$(touch x) '; -y \"z.PNG", "no_ending"}) {
+    const std::string file = folder.path() + '/' + name;
+    CAPTURE(file);
+    plot_model(model, {.to_file = file, .show_layer_names = true});
+    const std::vector<std::byte> bytes = host().files->read(file);
+    const char* format = name == "model.svg" ? "svg" : "png";
+    CHECK(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) ==
+          std::string("<-T") + format + "><-o" + file + ">\n" + model_to_dot(model));
+  }
+  CHECK_THAT(error_of([&] { plot_model(model, {.to_file = folder.path() + "/bad.xyz"}); }),
+             ContainsSubstring("status 3: no such format") && ContainsSubstring("bad.xyz"));
+}
+#endif

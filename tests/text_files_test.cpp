@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
 
 #include "etude/etude.hpp"
 #include "files_in_memory.hpp"
 #include "golden.hpp"
+#include "scratch_folder.hpp"
 
 // Texts in a folder for each class, against Keras 3: "tree" and "directories" of tests/golden/text.json.
 namespace etude {
@@ -79,6 +81,39 @@ TEST_CASE("shuffled texts keep their labels, and both parts of one seed have all
   for (std::size_t i = 0; i < first.texts.size(); ++i)
     if (first.texts[i].starts_with("a ")) CHECK(first.labels.at(static_cast<std::int64_t>(i)) == 0);
 }
+
+TEST_CASE("labels of the caller are for the files of a folder in the order of their paths", "[text][data]") {
+  const Tree tree;
+  const std::vector<std::int64_t> labels{7, 0, 3, 3, 0, 7, 3, 9, 9};
+  const auto all = text_dataset_from_directory("texts", {.label_mode = {}, .shuffle = false});
+  const auto read = text_dataset_from_directory("texts", {.labels = labels, .shuffle = false});
+  REQUIRE(all.texts.size() == labels.size());
+  CHECK(read.texts == all.texts);
+  CHECK(numbers(read.labels) == std::vector<double>(labels.begin(), labels.end()));
+  CHECK(read.class_names == Texts{"0", "3", "7", "9"});
+}
+
+#ifndef __EMSCRIPTEN__
+TEST_CASE("links to folders are classes, and are followed inside of them on request", "[text][data]") {
+  const testing::ScratchFolder folder("etude-links");
+  const std::string path = folder.path(), texts = path + "/texts";
+  for (const char* each : {"/texts/a", "/elsewhere"}) host().files->make_folders(path + each);
+  host().files->replace(texts + "/a/1.txt", {"one"});
+  host().files->replace(path + "/elsewhere/2.txt", {"two"});
+  std::filesystem::create_directory_symlink(path + "/elsewhere", texts + "/a/link");
+  std::filesystem::create_directory_symlink(path + "/elsewhere", texts + "/b");
+  std::filesystem::create_symlink(path + "/elsewhere/2.txt", texts + "/a/3.txt");
+  const auto read = text_dataset_from_directory(texts, {.shuffle = false});
+  CHECK(read.class_names == Texts{"a", "b"});
+  CHECK(read.texts == Texts{"one", "two", "two"});  // the link to a file is a file
+  const auto followed = text_dataset_from_directory(texts, {.shuffle = false, .follow_links = true});
+  CHECK(followed.texts == Texts{"one", "two", "two", "two"});
+  CHECK(numbers(followed.labels) == std::vector<double>{0, 0, 0, 1});
+  std::filesystem::create_directory_symlink(texts, texts + "/a/circle");
+  CHECK_THAT(error_of([&] { text_dataset_from_directory(texts, {.follow_links = true}); }),
+             ContainsSubstring("more than 100 deep") || ContainsSubstring("cannot be"));
+}
+#endif
 
 TEST_CASE("max_length does not divide a character", "[text][data]") {
   const testing::FilesInMemory scope;

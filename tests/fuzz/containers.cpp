@@ -164,8 +164,23 @@ std::string repaired_gzip(const std::string& bytes) {
          little_endian(expanded.size(), 4);
 }
 
+std::string repaired_png(const std::string& bytes) {
+  std::string result = bytes;
+  if (!bytes.starts_with("\x89PNG\r\n\x1a\n")) return result;
+  for (std::size_t at = 8; at + 12 <= result.size();) {
+    const auto* chunk = reinterpret_cast<const Bytef*>(result.data() + at);
+    const std::size_t size = std::size_t{chunk[0]} << 24 | chunk[1] << 16 | chunk[2] << 8 | chunk[3];
+    if (size > result.size() - at - 12) break;
+    const uLong sum = crc32(0, chunk + 4, static_cast<uInt>(size + 4));
+    for (std::size_t i = 0; i < 4; ++i) result[at + 8 + size + i] = static_cast<char>(sum >> (24 - 8 * i));
+    at += 12 + size;
+  }
+  return result;
+}
+
 #else
 
+std::string repaired_png(const std::string& bytes) { return bytes; }
 std::string stored_gzip(std::string_view bytes) { return std::string("\x1f\x8b", 2).append(bytes); }
 std::string repaired_gzip(const std::string& bytes) { return bytes; }
 

@@ -26,6 +26,8 @@ std::string repaired_checkpoint(const std::string& bytes);
 std::string repaired_manifest(const std::string& text);
 /// gzip data with a correct checksum and size, as far as it can be decompressed.
 std::string repaired_gzip(const std::string& bytes);
+/// A PNG file with correct checksums of its chunks; other bytes as they are.
+std::string repaired_png(const std::string& bytes);
 /// A file of class CacheFolder with a correct checksum.
 std::string repaired_cache_file(const std::string& bytes);
 /// The same bytes as uncompressed gzip data.

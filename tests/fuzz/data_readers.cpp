@@ -5,11 +5,13 @@
 #include "etude/data/cifar.hpp"
 #include "etude/data/csv.hpp"
 #include "etude/data/idx.hpp"
+#include "etude/data/images.hpp"
 #include "etude/data/npy.hpp"
 #include "etude/data/npy_writer.hpp"
 #include "etude/data/npz.hpp"
 #include "files_in_memory.hpp"
 #include "fuzz/readers.hpp"
+#include "golden.hpp"
 #include "safetensors_samples.hpp"
 #include "training_samples.hpp"
 
@@ -104,6 +106,16 @@ FuzzInputs gzip_inputs() {
   for (const std::string& file : idx_inputs()) inputs.push_back(stored_gzip(file));
   const std::string file = idx_inputs().front();
   inputs.push_back(stored_gzip(file.substr(0, 9)) + stored_gzip(file.substr(9)));
+  return inputs;
+}
+
+void read_image(std::string_view bytes) { utils::decode_image(bytes_of(bytes), "rgba"); }
+
+FuzzInputs image_inputs() {
+  FuzzInputs inputs;
+  const nlohmann::json images = golden("images.json");
+  for (const auto& [path, hex] : images.at("tree").items())
+    if (!path.ends_with(".txt")) inputs.push_back(bytes_of_hex(hex));
   return inputs;
 }
 

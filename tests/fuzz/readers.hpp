@@ -36,6 +36,9 @@ void read_cifar(std::string_view bytes);
 FuzzInputs cifar_inputs();
 void read_gzip(std::string_view bytes);
 FuzzInputs gzip_inputs();
+/// PNG and JPEG, only in builds with their libraries.
+void read_image(std::string_view bytes);
+FuzzInputs image_inputs();
 /// A byte of options, then the text.
 void read_csv_text(std::string_view bytes);
 FuzzInputs csv_inputs();

@@ -87,17 +87,17 @@ class Scale extends et.Layer {
     return et.ops.multiply(x, this.factor);
   }
   override getConfig(): et.Config {
-    return { ...super.getConfig(), factor: this.factor, inner: et.serializeLayer(dense) };
+    return { ...super.getConfig(), factor: this.factor, inner: et.layers.serialize(dense) };
   }
   static override fromConfig({ inner, ...config }: et.Config): Scale {
-    return new Scale({ ...config, name: et.deserializeLayer(inner as et.Config).name });
+    return new Scale({ ...config, name: et.layers.deserialize(inner as et.Config).name });
   }
 }
 export const registered: typeof Scale = et.registerClass(Scale, { package: 'consumer', name: 'Scale' });
 export const loaded: et.Model[] = [et.loadModel('folder', { compile: false, customObjects: { Scale } }), et.modelFromJson('{}', { customObjects: { Gain } })];
 // @ts-expect-error: a class, not an object of it
 et.registerClass(new Gain());
-// @ts-expect-error: a class of layers
+// @ts-expect-error: a class whose objects are not saved
 et.registerClass(et.Callback);
 const custom: et.LayerLike = et.sequential([new Gain()]).getLayer(0);
 if (custom instanceof Gain) custom.trainable = pairs.length > 1;
@@ -136,7 +136,20 @@ class Leaky extends et.RnnCell {
 }
 class Shrinking extends et.Regularizer {
   override call = (x: et.Value): et.Value => et.ops.sum(x);
+  override getConfig(): et.Config {
+    return { initializer: et.initializers.serialize('ones'), rate: et.schedules.serialize(schedule) };
+  }
 }
+class Residual extends et.Wrapper {
+  override call(x: et.Value, training?: boolean): et.Value {
+    return et.ops.add(x, this.layer.call(x, training) as et.Value);
+  }
+}
+export const objects: et.CustomObjects = { Squared: et.registerClass(Squared), Largest, Descent, Shrinking, Residual };
+export const again: [et.Loss, et.Initializer | string] = [et.losses.deserialize(et.losses.serialize(new Squared())), et.initializers.deserialize<string>('ones')];
+new Residual({ layer: dense, name: 'residual' });
+// @ts-expect-error: without a layer
+new Residual({});
 const losses: et.Loss[] = [new Squared({ reduction: 'sum', name: 'squared' }), et.losses.huber()];
 const metrics: et.Metric[] = [new Largest(), et.metrics.accuracy()];
 const descents: et.Optimizer[] = [new Descent({ learningRate: 0.1, clipnorm: 1 }), et.optimizers.sgd()];
@@ -239,3 +252,9 @@ model.fit([[1]], [[1]], { callbacks: [{ onEpochEnds() {} }] });
 et.layers.dense({ units: 'eight' });
 // @ts-expect-error: no such op
 et.ops.frobnicate;
+
+export const photos: et.ImageDataset = et.utils.imageDatasetFromDirectory('photos', { imageSize: [64, 64], labels: [0, 1], decode: () => ({ data: new Uint8Array(4), width: 1, height: 1 }) });
+export const parts: [et.ImageDataset, et.ImageDataset] = et.utils.imageDatasetFromDirectory('photos', { seed: 1, validationSplit: 0.2, subset: 'both' });
+void [model.fit(photos, { validationData: parts[1] }), photos.batch(2), photos.classNames[0]];
+export const photo: Promise<et.Tensor> = et.utils.loadImg('photo.png', { targetSize: 64, decode: async (bytes) => et.tensor(bytes, [1, 1, -1]) });
+export const drawn: Promise<string> = et.plotModel(model, { toFile: 'model.svg', showShapes: true, viz: { renderString: (dot) => dot } });

@@ -307,13 +307,15 @@ test('promises and results of wrong shapes are errors', async () => {
   await assertError(() => fit({ kernelInitializer: new Short() }), 'shape', 'initial values of shape [2] - expected [3, 1]');
 });
 
-test('a model with custom classes saves its weights, but not the whole', async () => {
+test('a model with functions, or with classes that are not registered, saves its weights, but not the whole', async () => {
   const model = twoDense();
   model.compile({ ...mse(), loss: new SquaredError() });
   await model.fit(x, y, quiet);
-  await assertError(() => model.save('unused'), 'value', "not one of Étude's", 'save the model\'s weights instead');
+  await assertError(() => model.save('unused'), 'value', 'a loss of the class SquaredError, which is not registered', "save only the model's weights");
+  model.compile({ ...mse(), metrics: [(yTrue, yPred) => ops.subtract(yTrue, yPred)] });
+  await assertError(() => model.save('unused'), 'value', "not one of Étude's", "save the model's weights instead");
   const regularized = et.sequential([et.layers.dense({ units: 1, kernelRegularizer: new SumOfSquares(1) })]);
-  await assertError(() => regularized.toJson(), 'value', "not one of Étude's");
+  await assertError(() => regularized.toJson(), 'value', 'a regularizer of the class SumOfSquares, which is not registered');
 });
 
 test('what holds a custom object keeps it, and is collected with it', async () => {

@@ -184,7 +184,7 @@ test('what a custom optimizer cannot do is an error', async () => {
   await assertError(() => new Momentum({ clipnorm: 1, clipvalue: 1 }), 'value', '2 ways of clipping');
   for (const optimizer of [new Momentum(), et.optimizers.lossScaleOptimizer({ innerOptimizer: new Momentum() })]) {
     const { model } = await trained(optimizer);
-    await assertError(() => model.save('unused'), 'value', "not one of Étude's");
+    await assertError(() => model.save('unused'), 'value', 'an optimizer of the class Momentum, which is not registered', 'call et.registerClass(Momentum)');
   }
 });
 

@@ -50,10 +50,10 @@ class Residual extends et.Layer {
     return ops.add(x, this.layer.call(x, training));
   }
   getConfig() {
-    return { ...super.getConfig(), layer: et.serializeLayer(this.layer) };
+    return { ...super.getConfig(), layer: et.layers.serialize(this.layer) };
   }
   static fromConfig({ layer, ...options }) {
-    return new Residual({ layer: et.deserializeLayer(layer), ...options });
+    return new Residual({ layer: et.layers.deserialize(layer), ...options });
   }
 }
 et.registerClass(Residual, { package: 'my_package' });
@@ -217,7 +217,7 @@ test('registerClass refuses what is no class, wrong names and a second class of 
     static className = 'Gain';
   }
   await assertError(() => et.registerClass(Gain, { package: 'my_package', nmae: 'x' }), 'value', 'unknown option "nmae"');
-  for (const wrong of [class {}, new Gain(), et.Layer, undefined]) await assertError(() => et.registerClass(wrong), 'value', '[registerClass]', 'expected a class that extends et.Layer or et.RnnCell');
+  for (const wrong of [class {}, new Gain(), et.Layer, undefined]) await assertError(() => et.registerClass(wrong), 'value', '[registerClass]', 'expected a class that extends et.Layer, et.RnnCell, ');
   for (const wrong of ['', 'a>b', 3]) {
     await assertError(() => et.registerClass(Gain, { package: wrong }), 'value', '[registerClass]', 'expected strings');
     await assertError(() => et.registerClass(Gain, { name: wrong }), 'value', '[registerClass]', 'expected strings');
@@ -237,7 +237,7 @@ test('a layer whose class is not registered, or whose config is not that of the 
   };
   const { name } = given;
   await refused({ factor: 1 }, `"${name}" whose name is undefined`, 'super.getConfig()');
-  await refused(null, 'whose name is undefined');
+  await refused(null, 'null of the class Gain', 'super.getConfig()');
   await refused({ name, factor: et.tensor([1]) }, 'config.factor = a Tensor', 'convert it');
   await refused({ name, list: [1, { of: NaN }] }, 'config.list.1.of = NaN');
   await refused({ name, layer: new Gain() }, 'config.layer = a Gain');

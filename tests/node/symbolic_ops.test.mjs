@@ -1,5 +1,9 @@
-// et.ops on SymbolicTensors; the tensors of layers; sequential models that know their input; summary and modelToDot.
+// et.ops on SymbolicTensors; the tensors of layers; sequential models that know their input; summary, modelToDot and
+// plotModel.
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
 import { assertClose, assertError, mse, signsOf, twoDense, waves, weightsOf } from './support.mjs';
@@ -156,4 +160,25 @@ test('summary lists inner layers, flags and a range of layers', async () => {
   assert.equal(edges(dot).length, 2);
   assert.equal(edges(et.modelToDot(model, { expandNested: true })).length, 3);
   await assertError(() => et.modelToDot(model, { rankdir: 'up' }), 'value', 'rankdir');
+});
+
+test('plotModel draws a model by @viz-js/viz, and writes files', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'etude-plot-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const x = input('x'), model = et.model({ inputs: [x], outputs: [layers.dense({ units: 2, name: 'hidden', activation: 'relu' }).apply(x)] });
+  const svg = await et.plotModel(model, { showLayerActivations: true });
+  assert.match(svg, /<svg [^]*>Dense<[^]*>relu<[^]*<\/svg>\s*$/);
+  assert.doesNotMatch(svg, />hidden</);
+  const file = join(folder, 'model.svg');
+  assert.match(await et.plotModel(model, { toFile: file, showLayerNames: true }), />hidden</);
+  assert.match(readFileSync(file, 'utf8'), />hidden</);
+  const given = [];
+  const viz = { renderString: (...of) => (given.push(of), 'drawn') };
+  assert.equal(await et.plotModel(model, { viz, rankdir: 'LR', dpi: 50 }), 'drawn');
+  assert.deepEqual(given, [[et.modelToDot(model, { showLayerNames: false, rankdir: 'LR', dpi: 50 }), { format: 'svg' }]]);
+  const dot = await et.plotModel(model, { toFile: join(folder, 'model.dot') });
+  assert.deepEqual([dot, readFileSync(join(folder, 'model.dot'), 'utf8')], [et.modelToDot(model, { showLayerNames: false }), dot]);
+  await assertError(() => et.plotModel(model, { toFile: 'model.png' }), 'value', 'toFile: "model.png"');
+  await assertError(() => et.plotModel(model, { toFile: join(folder, 'nowhere/model.svg') }), 'io', 'nowhere');
+  await assertError(() => et.plotModel(et.sequential([layers.dense({ units: 1 })])), 'state', 'not built');
 });

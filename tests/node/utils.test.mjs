@@ -1,9 +1,11 @@
 // et.utils, and files that hold several arrays. tests/data_utilities_test.cpp has their numbers.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
-import { assertError } from './support.mjs';
+import { assertClose, assertError } from './support.mjs';
 
 const golden = (name) => `${process.env.ETUDE_ROOT}/tests/golden/${name}`;
 const batchesOf = async (dataset) => (await et.data.toArray(dataset)).map(({ x, y }) => [x.array(), y?.array()]);
@@ -56,4 +58,73 @@ test('CIFAR: images and labels of several files', async () => {
   assert.deepEqual(et.data.parseCifar100(image(2, 99)).y.array(), [[99]]);
   assert.deepEqual((await et.data.readCifar100(image(2, 99), 'coarse')).y.array(), [[2]]);
   await assertError(() => et.data.parseCifar10(image(10)), 'data', 'the label 10');
+});
+
+const images = JSON.parse(readFileSync(golden('images.json'), 'utf8'));
+
+/** A folder with the golden images and the broken ones; removed after the test. */
+function foldersOfImages(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'etude-images-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const part of ['tree', 'broken'])
+    for (const [path, hex] of Object.entries(images[part])) {
+      mkdirSync(dirname(join(folder, part, path)), { recursive: true });
+      writeFileSync(join(folder, part, path), Buffer.from(hex, 'hex'));
+    }
+  return folder;
+}
+/** The pixels of Pillow, as a canvas would return them. */
+function decode(bytes, path) {
+  const found = images.decoded.find((image) => path.endsWith(image.path) && image.mode === 'RGBA');
+  assert.equal(Buffer.from(bytes).toString('hex'), images.tree[found.path]);
+  return { data: Uint8ClampedArray.from(found.x), height: found.shape[0], width: found.shape[1] };
+}
+const camelCase = (name) => name.replace(/_+(\w)/g, (_, letter) => letter.toUpperCase());
+
+test('images of a folder are read with their labels, as by Keras: by a function, and by sharp', async (t) => {
+  const folder = join(foldersOfImages(t), 'tree');
+  for (const { options, batches, class_names: classNames, file_paths: filePaths } of images.cases) {
+    const given = Object.fromEntries(Object.entries(options).map(([name, value]) => [camelCase(name), value]));
+    for (const decoder of [decode, undefined]) {
+      const read = et.utils.imageDatasetFromDirectory(folder, { shuffle: false, imageSize: [3, 4], verbose: false, decode: decoder, ...given });
+      assert.deepEqual(read.classNames, classNames ?? []);
+      assert.deepEqual(read.filePaths, filePaths.map((path) => `${folder}/${path}`));
+      const elements = await et.data.toArray(read);
+      assert.equal(elements.length, batches.length);
+      elements.forEach(({ x, y }, i) => {
+        assert.deepEqual([x.shape, x.dtype, y ? [y.shape, [...y.data]] : undefined], [batches[i].shape, 'float32', batches[i].labels && [batches[i].labels_shape, batches[i].labels]]);
+        // TensorFlow's JPEGs are less accurate, and it does not round gray.
+        assertClose([...x.data], batches[i].x, 4);
+      });
+    }
+  }
+});
+
+test('both parts of a folder of images train a model, and one image is read', async (t) => {
+  const folder = join(foldersOfImages(t), 'tree');
+  const options = { imageSize: 8, batchSize: null, seed: 1, validationSplit: 0.4, classNames: ['cats', 'dogs'], labelMode: 'binary', verbose: false };
+  const [training, validation] = et.utils.imageDatasetFromDirectory(folder, { ...options, subset: 'both', decode });
+  assert.deepEqual([training.filePaths.length, validation.filePaths.length], [5, 2]);
+  assert.equal(new Set([...training.filePaths, ...validation.filePaths]).size, 7);
+  const model = et.sequential([et.layers.rescaling({ scale: 1 / 255 }), et.layers.flatten(), et.layers.dense({ units: 1 })]);
+  model.compile({ loss: 'mse' });
+  const { history } = await model.fit(training.batch(2), { epochs: 1, validationData: validation.batch(2), verbose: 0 });
+  assert.ok(Number.isFinite(history.loss[0]) && Number.isFinite(history.val_loss[0]));
+  const { path, x, shape } = images.decoded.find((image) => image.path === 'cats/1.png' && image.mode === 'RGB');
+  const image = await et.utils.loadImg(join(folder, path));
+  assert.deepEqual([image.shape, image.dtype, [...image.data]], [shape, 'float32', x]);
+  assert.deepEqual((await et.utils.loadImg(join(folder, path), { colorMode: 'grayscale', targetSize: [2, 3], decode })).shape, [2, 3, 1]);
+});
+
+test('files that are no images, and wrong results of a decoder, are errors with the path', async (t) => {
+  const folder = foldersOfImages(t), broken = join(folder, 'broken'), good = join(folder, 'tree/cats/1.png');
+  for (const name of ['short.png', 'huge.png', 'short.jpg', 'text.png', 'a.bmp']) await assertError(() => et.utils.loadImg(join(broken, name)), 'data', join(broken, name));
+  await assertError(async () => et.data.toArray(et.utils.imageDatasetFromDirectory(broken, { labels: null, verbose: false })), 'data', broken);
+  await assertError(() => et.utils.loadImg(join(folder, 'nowhere.png')), 'io', 'nowhere.png');
+  await assertError(() => et.utils.loadImg(good, { decode: () => ({ data: new Uint8Array(7), width: 2, height: 2 }) }), 'data', 'cats/1.png');
+  await assertError(() => et.utils.loadImg(good, { decode: () => et.tensor([[1]]) }), 'data', 'pixels float32 [1, 1]');
+  const error = new Error('no');
+  await assert.rejects(et.utils.loadImg(good, { decode: () => { throw error; } }), (thrown) => thrown === error);
+  await assertError(() => et.utils.imageDatasetFromDirectory(folder, { labels: 'none' }), 'value', "expected 'inferred'");
+  await assertError(() => et.utils.imageDatasetFromDirectory(join(folder, 'tree'), { labelMode: 'binary' }), 'value', '[utils.imageDatasetFromDirectory]', 'for 3 classes');
 });

@@ -1,9 +1,11 @@
 /** The base classes of losses, metrics, optimizers, … that are written in JavaScript. */
 import { nativeError } from './error.js';
 import type * as native from './etude.mjs';
+import type { Config } from './layer.js';
 import { functionOf, linkTo, type Link } from './layer_base.js';
 import { module } from './module.js';
 import type * as options from './options.mjs';
+import { deserialize, serialize } from './serialization.js';
 import type { DType, Tensor, TensorLike } from './tensor.js';
 import type { Value, ValueLike } from './value.js';
 
@@ -11,7 +13,10 @@ import type { Value, ValueLike } from './value.js';
 type Find = (object: object, name: string) => unknown;
 const member: Find = (object, name) => (object as Record<string, unknown>)[name];
 
-/** What these classes have in common. The module keeps an object while a model, a layer or an optimizer has it. */
+/**
+ * What these classes have in common. The module keeps an object while a model, a layer or an optimizer has it. Objects are
+ * saved with their model if their class is registered by `registerClass`, and `getConfig` has the options of its constructor.
+ */
 abstract class Custom<Handle extends object> {
   /** For the module only. */
   readonly handle: Handle;
@@ -30,6 +35,14 @@ abstract class Custom<Handle extends object> {
   get className(): string {
     const { className, name } = this.constructor as { className?: string; name: string };
     return className ?? (name || this.#kind.replace(/^an? /, ''));
+  }
+  /** Its options, from which `fromConfig` creates it again. Objects among them: `et.schedules.serialize(schedule)`. */
+  getConfig(): Config {
+    throw nativeError(`[getConfig] ${this.#kind} of the class ${this.className} without the function - expected one - define getConfig().`, 'value');
+  }
+  /** The object of a config of getConfig. Default: `new this(config)`. */
+  static fromConfig(config: Config): object {
+    return new (this as unknown as new (config: Config) => object)(config);
   }
   /** For the module only: throws unless the class has the functions that the module calls. */
   checkComplete(): void {
@@ -54,15 +67,21 @@ abstract class Custom<Handle extends object> {
 export abstract class CustomLoss extends Custom<native.Loss> implements native.Loss {
   /** What `loss.call` is for its callers: it computes the reduced loss by `call` of the class. */
   readonly #entrance: CustomLoss['call'];
+  readonly #reduction: string;
 
   /** Options: its name, and how the losses of the samples become one number. */
   constructor(given: options.LossOptions = {}) {
     super('a loss', ['call'], (className, link) => module.loss_custom(className, given, link), CustomLoss.#find as Find);
     const handle = this.handle;
+    this.#reduction = given.reduction ?? 'sum_over_batch_size';
     this.#entrance = this.call = (yTrue, yPred, sampleWeight) => handle.call(yTrue, yPred, sampleWeight);
   }
   /** The loss of each sample: [batch, ..] -> [batch, ..] without the last axis. It is traced, and must be synchronous. */
   abstract call(yTrue: Value, yPred: Value, sampleWeight?: ValueLike): Value;
+  /** Its name and its reduction. Subclasses add theirs. */
+  override getConfig(): Config {
+    return { name: this.name, reduction: this.#reduction };
+  }
 
   get name(): string {
     return this.handle.name;
@@ -110,6 +129,14 @@ export abstract class CustomMetric extends Custom<native.Metric> implements nati
   copy(): native.Metric {
     throw nativeError(`[copy] one metric "${this.name}" for several outputs - expected a copy for each - define copy(), or pass an object for each output by its name.`, 'value');
   }
+  /** Its name. Subclasses add theirs. */
+  override getConfig(): Config {
+    return { name: this.name };
+  }
+  /** The metric of a config of getConfig. Default: `new this(config)`. Keras adds a dtype, that of its variables. */
+  static override fromConfig({ dtype, ...config }: Config): object {
+    return super.fromConfig(dtype === undefined || dtype === 'float32' ? config : { ...config, dtype });
+  }
   /** Creates a variable, of zeros by default. Call it in the constructor. */
   addVariable(given: options.MetricVariableOptions = {}): native.Variable {
     return module.metric_addVariable(this.handle, given);
@@ -140,9 +167,12 @@ export abstract class CustomMetric extends Custom<native.Metric> implements nati
  * Schedules, clipping, weight decay, averages, accumulated gradients and constraints are those of all optimizers.
  */
 export abstract class CustomOptimizer extends Custom<native.Optimizer> implements native.Optimizer {
+  readonly #given: options.CustomOptimizerOptions;
+
   /** Options: those that all optimizers have. */
   constructor(given: options.CustomOptimizerOptions = {}) {
     super('an optimizer', ['updateStep'], (className, link) => module.optimizer_custom(className, given, link));
+    this.#given = { ...given };
   }
   /** Creates the slots of these variables. A later call has the variables that are new. */
   build(variables: native.Variable[]): void {
@@ -150,6 +180,16 @@ export abstract class CustomOptimizer extends Custom<native.Optimizer> implement
   }
   /** Assigns the next value of `variable`. `learningRate` is a scalar of its dtype. It is traced, and must be synchronous. */
   abstract updateStep(gradient: Value, variable: native.Variable, learningRate: Value): void;
+
+  /** The options of all optimizers that it was given, with its current learning rate. Subclasses add theirs. */
+  override getConfig(): Config {
+    const { learningRate } = this.#given;
+    return { ...this.#given, name: this.name, learningRate: typeof learningRate === 'object' ? serialize('schedule', learningRate) : this.learningRate };
+  }
+  /** The optimizer of a config of getConfig. Default: `new this(config)`, with the schedule if the config has one. */
+  static override fromConfig(config: Config): object {
+    return super.fromConfig({ ...config, learningRate: deserialize('schedule', config['learningRate']) });
+  }
 
   /** Within `build`: creates a slot of the shape and dtype of `reference`, of zeros by default. */
   addVariableFromReference(reference: native.Variable, name: string, initializer?: options.InitializerName | native.Initializer): native.Variable {
@@ -202,6 +242,10 @@ export abstract class CustomInitializer extends Custom<native.Initializer> imple
     super('an initializer', ['call'], (_, link) => module.custom('initializer', link) as native.Initializer);
   }
   abstract call(shape: number[], dtype: DType): Tensor | TensorLike;
+  /** No options. Subclasses return theirs. */
+  override getConfig(): Config {
+    return {};
+  }
 }
 /** The base class of custom regularizers: `call` returns the penalty on a weight, or on a layer's output, a scalar. */
 export abstract class CustomRegularizer extends Custom<native.Regularizer> implements native.Regularizer {
@@ -216,6 +260,10 @@ export abstract class CustomConstraint extends Custom<native.Constraint> impleme
     super('a constraint', ['call'], (_, link) => module.custom('constraint', link) as native.Constraint);
   }
   abstract call(weight: Value): Value;
+  /** No options. Subclasses return theirs. */
+  override getConfig(): Config {
+    return {};
+  }
 }
 /** The base class of custom schedules: `call` returns the learning rate at a step, a scalar of the step's dtype. */
 export abstract class CustomSchedule extends Custom<native.LearningRateSchedule> implements native.LearningRateSchedule {

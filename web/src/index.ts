@@ -7,9 +7,12 @@
  * Nothing needs to be freed explicitly: the module frees objects that JavaScript has collected.
  */
 import { lambda } from './callback.js';
-import { inputLayer } from './model.js';
+import type * as native from './etude.mjs';
+import { imageDatasetFromDirectory, loadImg } from './images.js';
+import { inputLayer, type LayerLike } from './model.js';
 import { factories, family, late, opFamily, type Family, type OpFamily } from './module.js';
 import type * as options from './options.mjs';
+import { serialization, type Serialization } from './serialization.js';
 
 export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData, type NamedTensors } from './batch.js';
 export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs, type PredictLogs } from './callback.js';
@@ -35,6 +38,7 @@ export type {
   VocabularyLayer,
 } from './etude.mjs';
 export type { FileSink } from './files.js';
+export type { DecodeImage, DecodedImage, ImageDataset, ImageDatasetOptions, LoadImgOptions } from './images.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { Configuration } from './load.js';
@@ -64,32 +68,35 @@ export {
 export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
 export type { Part } from './parts.js';
+export { plotModel, type PlotModelOptions, type Viz } from './plot.js';
 export type { PredictionStream } from './predictions.js';
-export { deserializeLayer, registerClass, serializeLayer, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
+export { registerClass, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
+export type { Serialization } from './serialization.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { TextInput, TextLike } from './text.js';
 export type { Variant } from './variant.js';
 export { Value, type StepData, type StepLogs, type ValueLike } from './value.js';
+export { Wrapper, type WrapperOptions } from './wrapper.js';
 
 /** Makes layers: `et.layers.dense({ units: 10 })`. */
-export const layers: options.Layers & { readonly inputLayer: typeof inputLayer } = /* @__PURE__ */ factories('layers', { inputLayer });
+export const layers: options.Layers & Serialization<LayerLike> & { readonly inputLayer: typeof inputLayer } = /* @__PURE__ */ factories('layers', { inputLayer }, /* @__PURE__ */ serialization('layer'));
 /** The activations that layers accept by name, for custom steps and functional models; plain ones are in `ops`. */
 export const activations: OpFamily<'activations'> = /* @__PURE__ */ opFamily('activations');
 /** Makes losses. Those without options may be named: `loss: 'mse'`. */
-export const losses: options.Losses = /* @__PURE__ */ factories('losses');
+export const losses: options.Losses & Serialization<native.Loss> = /* @__PURE__ */ factories('losses', {}, /* @__PURE__ */ serialization('loss'));
 /** Makes metrics. Those without options may be named: `metrics: ['accuracy']`. */
-export const metrics: options.Metrics = /* @__PURE__ */ factories('metrics');
+export const metrics: options.Metrics & Serialization<native.Metric> = /* @__PURE__ */ factories('metrics', {}, /* @__PURE__ */ serialization('metric'));
 /** Makes optimizers: `et.optimizers.adam({ learningRate: 1e-3 })`. */
-export const optimizers: options.Optimizers = /* @__PURE__ */ factories('optimizers');
+export const optimizers: options.Optimizers & Serialization<native.Optimizer> = /* @__PURE__ */ factories('optimizers', {}, /* @__PURE__ */ serialization('optimizer'));
 /** Learning rates that depend on the step. */
-export const schedules: options.Schedules = /* @__PURE__ */ factories('schedules');
+export const schedules: options.Schedules & Serialization<native.LearningRateSchedule> = /* @__PURE__ */ factories('schedules', {}, /* @__PURE__ */ serialization('schedule'));
 /** Makes initializers, the first values of variables. */
-export const initializers: options.Initializers = /* @__PURE__ */ factories('initializers');
+export const initializers: options.Initializers & Serialization<native.Initializer> = /* @__PURE__ */ factories('initializers', {}, /* @__PURE__ */ serialization('initializer'));
 /** Makes regularizers, penalties that are added to the loss. */
-export const regularizers: options.Regularizers = /* @__PURE__ */ factories('regularizers');
+export const regularizers: options.Regularizers & Serialization<native.Regularizer> = /* @__PURE__ */ factories('regularizers', {}, /* @__PURE__ */ serialization('regularizer'));
 /** Makes constraints, which weights satisfy after each update. */
-export const constraints: options.Constraints = /* @__PURE__ */ factories('constraints');
+export const constraints: options.Constraints & Serialization<native.Constraint> = /* @__PURE__ */ factories('constraints', {}, /* @__PURE__ */ serialization('constraint'));
 /**
  * Keras's callbacks. Pass them in one list with your own: `callbacks: [et.callbacks.earlyStopping(), {onEpochEnd()
  * {…}}]`.
@@ -104,7 +111,10 @@ export const ops: OpFamily<'ops'> = /* @__PURE__ */ opFamily('ops');
 /**
  * Functions that prepare data, by Keras's names. A page loads their part first: `await et.ready({ parts: ['data'] })`.
  */
-export const utils: Family<'utils'> = /* @__PURE__ */ family('utils');
+export const utils: Omit<Family<'utils'>, 'imageDatasetFromDirectory' | 'loadImg'> & {
+  readonly imageDatasetFromDirectory: typeof imageDatasetFromDirectory;
+  readonly loadImg: typeof loadImg;
+} = /* @__PURE__ */ family('utils', { imageDatasetFromDirectory, loadImg }) as never;
 
 /** An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). */
 export const input = /* @__PURE__ */ late('input');

@@ -74,7 +74,7 @@ export abstract class Layer extends LayerBase {
     return fail('value', 'call', `a layer of the class ${this.className} without the function - expected one - define call().`);
   }
 
-  /** Its options, from which `fromConfig` creates it again. Subclasses add theirs. Layers among them: `et.serializeLayer(layer)`. */
+  /** Its options, from which `fromConfig` creates it again. Subclasses add theirs. Objects among them: `et.layers.serialize(layer)`. */
   getConfig(): Config {
     return { name: this.name, trainable: this.trainable, dtype: this.#dtype };
   }

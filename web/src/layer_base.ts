@@ -37,9 +37,9 @@ export function functionOf<Owner extends Linked>(owner: Owner, name: string, fin
   return found as (...given: unknown[]) => unknown;
 }
 
+export const isLayer = (each: unknown): boolean => each instanceof LayerBase || each instanceof (module.Layer as unknown as new () => object);
 /** The layers in the properties of a custom layer, also in arrays. */
 export function layersIn(owner: LayerBase): unknown[] {
-  const isLayer = (each: unknown) => each instanceof LayerBase || each instanceof (module.Layer as unknown as new () => object);
   return Object.entries(owner).flatMap(([name, value]) => (name === 'handle' ? [] : [value as unknown].flat())).filter(isLayer);
 }
 

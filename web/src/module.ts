@@ -146,6 +146,9 @@ export async function reload(): Promise<void> {
   await ready({ parts: [...wanted] });
 }
 
+/** The module's files; undefined in a page before openFiles. */
+export const hostFiles = (): Files | undefined => files;
+
 /** Sets the module's files, also for later modules. */
 export function useFiles(given: Files): void {
   files = given;
@@ -234,14 +237,14 @@ const functionsOf = (name: string) =>
 const factoriesOf = (name: string) =>
   (module.classes(name) as string[]).map((key) => [key, (options?: unknown) => module.make(name, key, options)]);
 
-/** An object whose members are looked up on use; `others` are additional members. */
-const lookedUp = <Members extends object>(entries: () => unknown[][], others?: object) => {
+/** An object whose members are looked up on use; `others` are additional members, and so are `hidden` ones, which Object.keys omits. */
+const lookedUp = <Members extends object>(entries: () => unknown[][], others: object = {}, hidden: object = {}) => {
   let of: MainModule | undefined;
   const fill = (members: object) => {
     void module.memory; // loads the module, or throws that it is not loaded
     if (of === module) return;
-    for (const [key, value] of [...entries(), ...Object.entries(others ?? {})])
-      Object.defineProperty(members, key as string, { value, enumerable: true, configurable: true });
+    for (const [key, value] of [...entries(), ...Object.entries(others), ...Object.entries(hidden)])
+      Object.defineProperty(members, key as string, { value, enumerable: !(key as string in hidden), configurable: true });
     of = module;
   };
   const filled = <Given extends unknown[], R>(look: (members: object, ...given: Given) => R) => (members: object, ...given: Given) => {
@@ -260,7 +263,7 @@ const lookedUp = <Members extends object>(entries: () => unknown[][], others?: o
   }) as Readonly<Members>;
 };
 
-export const family = <Name extends string>(name: Name) => lookedUp<Family<Name>>(() => functionsOf(name));
+export const family = <Name extends string>(name: Name, others?: object) => lookedUp<Family<Name>>(() => functionsOf(name), others);
 export const opFamily = <Name extends string>(name: Name) => family(name) as unknown as OpFamily<Name>;
 /** The functions that make objects of the classes of a family, such as et.layers. */
-export const factories = <Members extends object>(name: string, others?: object) => lookedUp<Members>(() => factoriesOf(name), others);
+export const factories = <Members extends object>(name: string, others?: object, hidden?: object) => lookedUp<Members>(() => factoriesOf(name), others, hidden);

@@ -25,6 +25,9 @@ export async function nodeFs(): Promise<typeof import('node:fs')> {
 }
 const name: string = 'node:fs';
 
+/** A package that users install if they want what it does. Bundlers for pages ignore this import. */
+export const optionalPackage = (name: string): Promise<unknown> => import(/* @vite-ignore */ /* webpackIgnore: true */ name);
+
 export async function readFile(path: string | URL): Promise<Uint8Array> {
   return (await nodeFs()).promises.readFile(path);
 }

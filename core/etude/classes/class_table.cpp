@@ -15,7 +15,12 @@ const ClassEntry* find_in(const std::map<std::string, const ClassEntry*, std::le
   return found == entries.end() ? nullptr : found->second;
 }
 
+CustomClasses of_other_language;
+
 }  // namespace
+
+void set_custom_classes(const CustomClasses& classes) { of_other_language = classes; }
+const CustomClasses& custom_classes() { return of_other_language; }
 
 std::vector<std::string> names_of(const ClassEntry& entry) {
   std::vector<std::string> names{entry.factory};

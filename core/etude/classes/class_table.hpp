@@ -23,15 +23,21 @@ struct CustomObject {
   std::string config;
 };
 
-/// The custom classes of a kind in a program of another language that embeds Étude. An object is a pointer to the kind
-/// of class, such as Layer.
+class ClassTable;
+
+/// The custom classes of a program of another language that embeds Étude. An object is a pointer to the kind of class,
+/// such as Layer, whose table is `table`.
 struct CustomClasses {
   /// The names and the config of an object; none for an object of another class. Throws Error(value) if its class is
   /// not registered.
-  std::optional<CustomObject> (*describe)(const void* object) = nullptr;
+  std::optional<CustomObject> (*describe)(const ClassTable& table, const void* object) = nullptr;
   /// A new object; null if there is no such class.
-  std::shared_ptr<void> (*make)(const CustomObject& object) = nullptr;
+  std::shared_ptr<void> (*make)(const ClassTable& table, const CustomObject& object) = nullptr;
 };
+/// Sets the custom classes of another language. Call it before the first model is created.
+void set_custom_classes(const CustomClasses& classes);
+/// Those of another language; null functions without any.
+const CustomClasses& custom_classes();
 
 /// All classes of a kind in a build, and the custom classes that register_class() added: a config, a name or JavaScript
 /// can choose no others. Any thread may register classes and look them up.
@@ -61,18 +67,12 @@ class ClassTable {
   /// The last name under which the custom class was registered; "" if it was not.
   std::string registered_name(const ClassEntry& entry) const;
 
-  /// Sets the custom classes of another language. Call it before the first model is created.
-  void set_custom_classes(const CustomClasses& classes) { custom_classes_ = classes; }
-  /// Those of another language; null functions without any.
-  const CustomClasses& custom_classes() const { return custom_classes_; }
-
  private:
   const char* kind_;
   std::vector<const ClassEntry*> entries_;
   std::map<std::string, const ClassEntry*, std::less<>> by_class_, by_name_, registered_;
   std::map<const ClassEntry*, std::string> registered_names_;
   mutable std::mutex mutex_;  // of the last two
-  CustomClasses custom_classes_;
 };
 
 /// The table of a kind: Activation, Layer, Loss, Metric, Optimizer, LearningRateSchedule, Initializer, Regularizer,

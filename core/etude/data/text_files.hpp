@@ -7,11 +7,15 @@
 
 #include "etude/base/tensor.hpp"
 #include "etude/classes/field.hpp"
+#include "etude/data/detail/labelled_files.hpp"
 
 namespace etude::utils {
 
 /// Options of text_dataset_from_directory.
 struct TextDatasetOptions {
+  /// The labels of the files, in the order of their paths; their classes are named by their numbers. Default: those of
+  /// the folders.
+  std::vector<std::int64_t> labels = {};
   /// The form of labels: "int", "binary", "categorical", or none.
   std::optional<std::string> label_mode = "int";
   /// The folders that are classes, in the order of their labels. Default: all, in alphabetical order.
@@ -26,19 +30,17 @@ struct TextDatasetOptions {
   std::optional<double> validation_split = {};
   /// "training" or "validation", with validation_split.
   std::optional<std::string> subset = {};
+  /// Whether links to folders inside the classes are followed.
+  bool follow_links = false;
 
   static constexpr auto fields() {
     using Options = TextDatasetOptions;
     return option_rows(
-        option<&Options::label_mode>("Form of labels: \"int\"; \"binary\": 0 or 1 as floats; \"categorical\": one-hot "
-                                     "rows; or null: none. Default: \"int\"."),
-        option<&Options::class_names>("Folders that are classes, in the order of their labels. Default: all, in "
-                                      "alphabetical order."),
+        class_fields<Options>(),
         option<&Options::max_length>("Most bytes of a text; a character that they cut is left out. Default: no limit."),
-        option<&Options::shuffle>("Whether the texts are in a random order instead of that of their paths."),
-        option<&Options::seed>("Seed of the order. Default: derived from the global seed."),
-        option<&Options::validation_split>("Fraction of the texts, the last ones, that is for validation."),
-        option<&Options::subset>("\"training\" or \"validation\": the texts that are read, with validation_split."));
+        order_fields<Options>(),
+        option<&Options::subset>("\"training\" or \"validation\": the texts that are read, with validation_split."),
+        link_fields<Options>());
   }
 };
 
@@ -52,9 +54,9 @@ struct TextDataset {
   std::vector<std::string> class_names;
 };
 
-/// Reads all files .txt below a folder that has a folder for each class; without labels, all below the folder. Links
-/// are not followed. Throws Error(value) for options that contradict each other and for class_names without a folder,
-/// Error(data) if there are no files, Error(io) if a file cannot be read. Source:
+/// Reads all files .txt below a folder that has a folder for each class; without labels, all below the folder. Throws
+/// Error(value) for options that contradict each other, for class_names without a folder and for labels that do not
+/// match the files, Error(data) if there are no files, Error(io) if a file cannot be read. Source:
 /// keras/src/utils/text_dataset_utils.py.
 TextDataset text_dataset_from_directory(const std::string& directory, const TextDatasetOptions& options = {});
 

@@ -38,6 +38,17 @@ class StringLayer : public Layer {
   using Layer::Layer;
 };
 
+/// The rows of the options that all layers of strings with a vocabulary have.
+template <class Options> constexpr auto vocabulary_fields() {
+  return option_rows(
+      option<&Options::vocabulary>("The known tokens, in the order of their indices. Default: those of the data that "
+                                   "the layer adapts to, the most frequent ones first."),
+      option<&Options::idf_weights>("Inverse document frequencies of the vocabulary, for \"tf_idf\"."),
+      option<&Options::pad_to_max_tokens>("Whether encoded rows have max_tokens entries, even with fewer indices."),
+      option<&Options::sparse>("Must be false: outputs are dense."), option<&Options::encoding>("Must be \"utf-8\"."),
+      option<&Options::vocabulary_size>("Configs of Keras have it; the vocabulary determines it."));
+}
+
 /// A layer of strings with a vocabulary, which the options or adapt() set. Source:
 /// keras/src/layers/preprocessing/index_lookup.py.
 class VocabularyLayer : public StringLayer {

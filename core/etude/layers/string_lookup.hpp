@@ -35,20 +35,14 @@ struct StringLookupOptions {
         option<&Options::num_oov_indices>("Number of indices of unknown strings, which are distributed by a hash."),
         option<&Options::mask_token>("String that means no data. Its index is 0. Default: none."),
         option<&Options::oov_token>("The string of indices of unknown strings."),
-        option<&Options::vocabulary>("The known strings, in the order of their indices. Default: those of the data "
-                                     "that the layer adapts to, the most frequent ones first."),
-        option<&Options::idf_weights>("Inverse document frequencies of the vocabulary, for \"tf_idf\"."),
         option<&Options::invert>("Whether the layer converts indices to strings, by strings_of(), and nothing else."),
         option<&Options::output_mode>("\"int\": indices; \"one_hot\"; \"multi_hot\": the indices of a sample; "
                                       "\"count\": how often each occurs in a sample; \"tf_idf\": counts times "
                                       "inverse document frequencies."),
-        option<&Options::pad_to_max_tokens>("Whether encoded rows have max_tokens entries, even with fewer indices."),
-        option<&Options::sparse>("Must be false: outputs are dense."), option<&Options::encoding>("Must be \"utf-8\"."),
         option<&Options::salt>("Key of the hash of unknown strings: one or two numbers. Default: FarmHash without a "
                                "key."),
         option<&Options::oov_method>("Configs of Keras have it; strings are always hashed."),
-        option<&Options::vocabulary_size>("Configs of Keras have it; the vocabulary determines it."),
-        layer_fields<Options>());
+        vocabulary_fields<Options>(), layer_fields<Options>());
   }
 };
 

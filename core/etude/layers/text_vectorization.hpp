@@ -41,13 +41,7 @@ struct TextVectorizationOptions {
                                       "\"one_hot\" if texts are not split."),
         option<&Options::output_sequence_length>("Number of indices of a text: others are cut off, or padding is "
                                                  "added. Default: that of the longest text."),
-        option<&Options::pad_to_max_tokens>("Whether encoded rows have max_tokens entries, even with fewer indices."),
-        option<&Options::vocabulary>("The known tokens, in the order of their indices. Default: those of the texts "
-                                     "that the layer adapts to, the most frequent ones first."),
-        option<&Options::idf_weights>("Inverse document frequencies of the vocabulary, for \"tf_idf\"."),
-        option<&Options::sparse>("Must be false: outputs are dense."),
-        option<&Options::ragged>("Must be false: outputs are dense."), option<&Options::encoding>("Must be \"utf-8\"."),
-        option<&Options::vocabulary_size>("Configs of Keras have it; the vocabulary determines it."),
+        option<&Options::ragged>("Must be false: outputs are dense."), vocabulary_fields<Options>(),
         layer_fields<Options>());
   }
 };

@@ -168,6 +168,18 @@ std::vector<Variable> Optimizer::variables() const {
   return result;
 }
 
+std::vector<Variable> Optimizer::keras_variables() const {
+  std::vector<Variable> result{iterations_};
+  if (learning_rate_) result.push_back(learning_rate_);
+  for (const Slots& slots : slots_)
+    if (slots.average) result.push_back(slots.average);
+  for (const Slots& slots : slots_)
+    if (slots.accumulator) result.push_back(slots.accumulator);
+  for (const Slots& slots : slots_) result.insert(result.end(), slots.own.begin(), slots.own.end());
+  for (const Variable& variable : common_variables()) result.push_back(variable);
+  return result;
+}
+
 // ---- A step ----
 
 Value Optimizer::traced_learning_rate() const {

@@ -121,6 +121,9 @@ class Optimizer : public Described {
   /// The number of calls of apply, the learning rate unless it is a schedule, then the slots, kind by kind (O-21), and
   /// the variables of a dynamic loss scale.
   virtual std::vector<Variable> variables() const;
+  /// The same in the order of Keras: the slots of the subclass stand together for each trained variable. Without the
+  /// variables of a dynamic loss scale.
+  std::vector<Variable> keras_variables() const;
   /// The slots of each kind, in the order of their variables: averages and accumulated gradients, if there are any,
   /// then the subclass's own.
   virtual std::vector<std::vector<Variable>> slots() const;

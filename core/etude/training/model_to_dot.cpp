@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "etude/activations/activations.hpp"
 #include "etude/base/error.hpp"
 #include "etude/training/detail/layer_text.hpp"
 #include "etude/training/functional.hpp"
@@ -28,6 +29,18 @@ std::string html(std::string_view text) {
       result += found->second;
   }
   return result;
+}
+
+/// The activation in a layer's options; "" for layers without that option.
+std::string activation_of(const Layer& layer) {
+  const Description& description = layer.description();
+  if (description.empty()) return "";
+  for (const Field& field : description.entry().fields) {
+    if (std::string_view(field.name) != "activation" || field.type != field_type<Activation>) continue;
+    const auto& activation = *static_cast<const Activation*>(field.member(description.options()));
+    return activation.is_function() ? "function" : activation.name().empty() ? "linear" : activation.name();
+  }
+  return "";
 }
 
 bool is_graph(const Layer& layer) {
@@ -75,13 +88,17 @@ class Writer {
   void add_node(const Layer& layer, const std::string& indent) {
     int count = 0;
     const std::string cells = cells_of(layer, count), class_name = html(layer.class_name());
+    const std::string columns = " colspan=\"" + std::to_string(std::max(count, 1)) + '"';
+    const std::string activation = options_.show_layer_activations ? activation_of(layer) : "";
     text += indent + "  " + node(layer) + " [label=<<table border=\"0\" cellborder=\"1\" bgcolor=\"black\" " +
-            "cellpadding=\"10\"><tr><td colspan=\"" + std::to_string(std::max(count, 1)) +
-            "\" bgcolor=\"black\"><font point-size=\"16\" color=\"white\">" +
+            "cellpadding=\"10\"><tr><td" + columns + " bgcolor=\"black\"><font point-size=\"16\" color=\"white\">" +
             (options_.show_layer_names ? "<b>" + html(layer.name()) + "</b> (" + class_name + ')'
                                        : "<b>" + class_name + "</b>") +
-            "</font></td></tr>" + (count ? "<tr>" + cells + "</tr>" : "") +
-            "</table>>, fontname=Helvetica, border=0, margin=0];\n";
+            "</font></td></tr>" +
+            (activation.empty() ? ""
+                                : "<tr><td bgcolor=\"white\"" + columns + "><font point-size=\"14\">Activation: <b>" +
+                                      html(activation) + "</b></font></td></tr>") +
+            (count ? "<tr>" + cells + "</tr>" : "") + "</table>>, fontname=Helvetica, border=0, margin=0];\n";
   }
 
   void add_nodes(const Layer& model, const std::string& indent) {
@@ -148,12 +165,14 @@ std::string model_to_dot(const Model& model, const ModelToDotOptions& options) {
   constexpr std::array<std::string_view, 4> directions{"TB", "BT", "LR", "RL"};
   check(std::ranges::find(directions, options.rankdir) != directions.end(), ErrorKind::value, "model_to_dot",
         "rankdir \"", options.rankdir, "\" - expected one of TB, BT, LR, RL - choose one.");
+  check(options.dpi >= 1, ErrorKind::value, "model_to_dot", "dpi = ", options.dpi, " - expected 1 or more - set dpi.");
   check(model.built(), ErrorKind::state, "model_to_dot", "the model \"", model.name(),
         "\", which is not built - expected a built one - call build() before, or begin it with an InputLayer.");
   static_cast<void>(model.layers_inside());  // throws if they are nested too deep
   Writer writer(options);
   writer.text = "digraph G {\n  rankdir=" + options.rankdir +
-                ";\n  concentrate=true;\n  dpi=200;\n  splines=ortho;\n  node [shape=record];\n";
+                ";\n  concentrate=true;\n  dpi=" + std::to_string(options.dpi) +
+                ";\n  splines=ortho;\n  node [shape=record];\n";
   writer.add(model);
   return writer.text + "}\n";
 }

@@ -85,8 +85,8 @@ Json custom_json(const std::string& class_name, const std::string& registered_na
 }
 
 Json saved_json(const Saved& saved) {
-  if (saved.table.custom_classes().describe)
-    if (const auto custom = saved.table.custom_classes().describe(saved.object)) {
+  if (custom_classes().describe)
+    if (const auto custom = custom_classes().describe(saved.table, saved.object)) {
       Json config = parse_json(custom->config, "config");
       if (saved.layer && !saved.layer->trainable()) config["trainable"] = false;
       return custom_json(custom->class_name, custom->registered_name, std::move(config));
@@ -126,8 +126,8 @@ const ClassEntry& entry_in(const Json& json, const ClassTable& table) {
 std::shared_ptr<void> make_from(const ClassTable& table, const Json& json, const Json& options) {
   const std::string& class_name = class_name_in(json);
   const std::string registered_name = registered_name_in(json);
-  if (table.custom_classes().make && (!registered_name.empty() || !table.find(class_name)))
-    if (auto object = table.custom_classes().make({class_name, registered_name, json_text(config_in(json))}))
+  if (custom_classes().make && (!registered_name.empty() || !table.find(class_name)))
+    if (auto object = custom_classes().make(table, {class_name, registered_name, json_text(config_in(json))}))
       return object;
   const ClassEntry& entry = entry_in(json, table);
   const auto read = entry.options();

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "etude/graph/variable.hpp"
+#include "etude/layers/layer.hpp"
+#include "etude/optimizers/optimizer.hpp"
+
+namespace etude {
+
+/// A group of Keras's weight files: the variables of one layer, as its datasets "0", "1", ….
+struct KerasWeights {
+  /// The group, such as "layers/dense_1/vars". It names places in the model by Python's attributes and by classes, not
+  /// by the names of layers. Source: _save_state in keras/src/saving/saving_lib.py.
+  std::string path;
+  /// The layer's name, an attribute of the group.
+  std::string name;
+  /// The variables, in Keras's order.
+  std::vector<Variable> variables;
+  /// Whether Keras keeps a counter after them, which a trained layer does not use.
+  bool is_counted = false;
+};
+
+/// The groups of a layer, or model, and of the layers inside; also those without variables, as Keras writes them. A
+/// layer that stands at several places has the first one.
+std::vector<KerasWeights> keras_weights(const Layer& layer);
+
+/// Whether an optimizer's variables are those of Keras. Adafactor, MultiOptimizer, custom optimizers and any with a
+/// dynamic loss scale have others.
+bool has_keras_variables(const Optimizer& optimizer);
+/// The group of such an optimizer.
+KerasWeights keras_weights(const Optimizer& optimizer);
+
+}  // namespace etude
