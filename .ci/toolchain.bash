@@ -71,9 +71,10 @@ unpack_newer() {
 setup_core() {
   want g++:g++ cmake:cmake ninja:ninja-build ccache:ccache /usr/include/zlib.h:zlib1g-dev \
     /usr/include/png.h:libpng-dev /usr/include/jpeglib.h:libjpeg-dev /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
-  [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return
+  [[ -e $toolchain/include/xsimd/xsimd.hpp && -e $toolchain/zlib/zlib.h ]] && return
   have apt-get || return 0
   locked unpack_xsimd
+  locked unpack_source zlib
 }
 
 # The requirements of the tests, and of programs with options.
@@ -82,10 +83,10 @@ setup_native() {
   want /usr/include/eigen3/Eigen/Core:libeigen3-dev /usr/include/CLI/CLI.hpp:libcli11-dev
   [[ -e $toolchain/catch2/CMakeLists.txt ]] && return
   have apt-get || return 0
-  locked unpack_catch2
+  locked unpack_source catch2
 }
 
-# xsimd and Catch2 as sources, shared by every compiler and sanitizer and by wasm.
+# xsimd, zlib and Catch2 as sources, shared by every compiler and sanitizer and by wasm.
 unpack_xsimd() {
   [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return # another ./dev has done it
   say "unpacking xsimd into $toolchain"
@@ -94,14 +95,15 @@ unpack_xsimd() {
   ln -sfn ../xsimd/usr/include/xsimd "$toolchain/include/xsimd"
 }
 
-unpack_catch2() {
-  [[ -e $toolchain/catch2/CMakeLists.txt ]] && return
-  say "unpacking Catch2 into $toolchain"
+# unpack_source PACKAGE  unpacks the sources of a package, without Debian's changes to them.
+unpack_source() {
+  [[ -e $toolchain/$1/CMakeLists.txt ]] && return
+  say "unpacking $1 into $toolchain"
   local downloads
   downloads=$(mktemp -d -p "$toolchain")
-  (cd "$downloads" && apt_newer source --download-only catch2 && mkdir tree && tar -xf ./*.orig.tar.* --strip-components=1 -C tree)
-  rm -rf "$toolchain/catch2"
-  mv "$downloads/tree" "$toolchain/catch2"
+  (cd "$downloads" && apt_newer source --tar-only "$1" && mkdir tree && tar -xf ./*.orig.tar.* --strip-components=1 -C tree)
+  rm -rf "${toolchain:?}/$1"
+  mv "$downloads/tree" "$toolchain/$1"
   rm -rf "$downloads"
 }
 
@@ -273,4 +275,19 @@ setup_pytorch() {
 
 install_pytorch() {
   python3 -m venv "$toolchain/pytorch" && "$toolchain/pytorch/bin/pip" install --quiet torch numpy
+}
+
+# Finds a Python with Keras 3 and TensorFlow, in the same way.
+setup_keras() {
+  for ETUDE_KERAS_PYTHON in "${ETUDE_KERAS_PYTHON:-python3}" "$toolchain/keras/bin/python"; do
+    export ETUDE_KERAS_PYTHON
+    KERAS_BACKEND=tensorflow "$ETUDE_KERAS_PYTHON" -c 'import keras, scipy; assert keras.__version__ >= "3"' 2>/dev/null && return
+  done
+  want /usr/share/doc/python3-venv:python3-venv
+  say "installing Keras into $toolchain/keras"
+  locked install_keras || fail "pip cannot install Keras: perhaps PyPI does not answer - set ETUDE_KERAS_PYTHON to a Python that has keras, tensorflow and scipy"
+}
+
+install_keras() {
+  python3 -m venv "$toolchain/keras" && "$toolchain/keras/bin/pip" install --quiet 'keras==3.15.1' tensorflow-cpu scipy
 }

@@ -140,7 +140,13 @@ template <class T> struct Conversion<std::map<std::string, T>> {
       result.emplace(key, from_js<T>(value[key], where.of(where.what + '.' + key)));
     return result;
   }
+  static val to(const std::map<std::string, T>& map) {
+    val result = val::object();
+    for (const auto& [key, value] : map) result.set(key, to_js(value));
+    return result;
+  }
   static std::string given() { return "Record<string, " + Conversion<T>::given() + ">"; }
+  static std::string made() { return "Record<string, " + Conversion<T>::made() + ">"; }
 };
 
 template <> struct Conversion<Shape> {

@@ -68,18 +68,6 @@ template <> struct Conversion<AdaptData> {
   static std::string given() { return "TensorLike | Dataset"; }
 };
 
-template <> struct Conversion<NpzEntry> {
-  static val to(const NpzEntry& entry) {
-    const auto* bytes = reinterpret_cast<const unsigned char*>(entry.bytes.data());
-    val result = val::object();
-    result.set("name", entry.name);
-    result.set("bytes", call_host("copyOf", val(emscripten::typed_memory_view(entry.bytes.size(), bytes))));
-    result.set("gzipped", entry.gzipped);
-    return result;
-  }
-  static std::string made() { return "{ name: string; bytes: Uint8Array; gzipped: boolean }"; }
-};
-
 EMSCRIPTEN_BINDINGS(data) {
   if (in_worker()) return;
   auto dataset = held<Dataset>();
@@ -151,7 +139,12 @@ EMSCRIPTEN_BINDINGS(data) {
           "gzipped bytes - expected them unpacked - await et.data.gunzip(bytes), or use et.data.readIdx().");
     return parse_idx(bytes);
   }>();
-  bind<"npz_entries(bytes)", [](std::vector<std::byte> bytes) { return npz_entries(bytes); }>();
+  bind<"parse_npz(bytes, limit?)", [](std::vector<std::byte> bytes, std::optional<double> limit) {
+    if (!limit) return parse_npz(bytes, "readNpz");
+    check(*limit >= 0 && *limit < 0x1p63, ErrorKind::value, "readNpz", "limit = ", *limit,
+          " - expected a number of bytes - pass one that is larger than the arrays.");
+    return parse_npz(bytes, "readNpz", static_cast<std::uint64_t>(*limit));
+  }>();
   bind<"parse_cifar10(bytes)", [](std::vector<std::byte> bytes) { return parse_cifar10(bytes); }>();
   bind<"parse_cifar100(bytes, label_mode?)", [](std::vector<std::byte> bytes, std::optional<std::string> label_mode) {
     return parse_cifar100(bytes, label_mode.value_or("fine"));

@@ -59,6 +59,14 @@ class HostFiles : public Vfs {
     val(emscripten::typed_memory_view(result.size(), data)).call<void>("set", bytes);
     return result;
   }
+  std::unique_ptr<FileSource> source(const std::string& path) override;
+  /// Fills `out` with the bytes of a file from `at` on.
+  void read_at(const std::string& path, std::uint64_t at, std::span<std::byte> out) {
+    const val bytes = told(path, "read", "readAt", path, static_cast<double>(at), static_cast<double>(out.size()));
+    if (bytes["length"].as<std::size_t>() != out.size()) fail_at_path(path, "read", "it ended while it was read");
+    auto* data = reinterpret_cast<unsigned char*>(out.data());
+    val(emscripten::typed_memory_view(out.size(), data)).call<void>("set", bytes);
+  }
   std::uint64_t size(const std::string& path) override {
     return static_cast<std::uint64_t>(told(path, "read", "size", path).as<double>());
   }
@@ -97,6 +105,24 @@ class HostFiles : public Vfs {
 
   val files_;
 };
+
+/// A file that is opened again for each piece.
+class HostSource : public FileSource {
+ public:
+  HostSource(const HostFiles& files, std::string path)
+      : files_(files), path_(std::move(path)), size_(files_.size(path_)) {}
+  std::uint64_t size() const override { return size_; }
+  void read(std::uint64_t at, std::span<std::byte> out) override { files_.read_at(path_, at, out); }
+
+ private:
+  HostFiles files_;
+  const std::string path_;
+  const std::uint64_t size_;
+};
+
+std::unique_ptr<FileSource> HostFiles::source(const std::string& path) {
+  return std::make_unique<HostSource>(*this, path);
+}
 
 val copied(std::string_view bytes) {
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());

@@ -59,7 +59,7 @@ constexpr OptionType option_types[] = {
     of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,
     of<std::optional<Data>>, of<ShuffleChoice>, of<ValidationFrequency>, of<ClassWeight>, of<YieldEvery>,
     of<std::vector<MetricPtr>>, of<LayerPtr>, of<std::vector<LayerPtr>>, of<SymbolicTensors>, of<CallStep>,
-    of<LoggingStep>, of<PredictingStep>,
+    of<LoggingStep>, of<PredictingStep>, of<std::vector<Renaming>>,
     // Options of callbacks.
     of<OpenFile>, of<HttpHeaders>, of<HttpTransport>, of<EpochSchedule>, of<UpdateFrequency>, of<SaveFrequency>};
 
@@ -79,9 +79,9 @@ static_assert(are_listed(layers::Layers{}) && are_listed(losses::Losses{}) && ar
               are_listed(constraints::Constraints{}) && are_listed(callbacks::Callbacks{}));
 static_assert(are_listed<CompileOptions, FitOptions, EvaluateOptions, PredictOptions, BatchOptions, SequentialOptions,
                          ModelOptions, FunctionalOptions, SummaryOptions, ModelToDotOptions, LoadModelOptions,
-                         InputOptions, AttentionInputs, CsvOptions, DatasetShuffleOptions, utils::NormalizeOptions,
-                         utils::PadSequencesOptions, utils::TimeseriesOptions, utils::TextDatasetOptions,
-                         utils::SplitDatasetOptions, utils::SkipgramsOptions>());
+                         LoadWeightsOptions, InputOptions, AttentionInputs, CsvOptions, DatasetShuffleOptions,
+                         utils::NormalizeOptions, utils::PadSequencesOptions, utils::TimeseriesOptions,
+                         utils::TextDatasetOptions, utils::SplitDatasetOptions, utils::SkipgramsOptions>());
 
 }  // namespace
 

@@ -215,6 +215,19 @@ template <> struct Conversion<std::function<void(std::string_view)>> {
   static std::string given() { return "((text: string) => void)"; }
 };
 
+/// An array of a pattern and its replacement. A pattern may be a RegExp without flags.
+template <> struct Conversion<Renaming> {
+  static Renaming from(const val& rule, const Where& where) {
+    if (!rule.isArray() || rule["length"].as<int>() != 2)
+      where.wrong(rule, "an array of a pattern and its replacement", "pass rules such as ['^encoder/', '']");
+    const val pattern = rule[0];
+    const bool is_expression = pattern.instanceof(val::global("RegExp"));
+    return {from_js<std::string>(is_expression ? pattern["source"] : pattern, where),
+            from_js<std::string>(rule[1], where)};
+  }
+  static std::string given() { return "readonly [string | RegExp, string]"; }
+};
+
 /// The weights of classes.
 template <> struct Conversion<ClassWeight> {
   static ClassWeight from(const val& value, const Where& where) {

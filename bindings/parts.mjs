@@ -1,16 +1,18 @@
 // The parts of the module, which a page fetches when it needs them. A part is what only its doors reach: calls that
 // bindings/ registers in a block of EMSCRIPTEN_BINDINGS, classes of the tables, and functions that are called by address.
 export const parts = {
-  data: { bindings: ['data', 'utils'], classes: [], functions: ['of_dataset', 'of_creator'] },
-  saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['object_of_web_as_json', 'object_of_web_from_json'] },
+  data: { bindings: ['data', 'utils'], classes: [], functions: ['of_dataset', 'of_creator', 'arrays_in_npz', 'arrays_to_npz'] },
+  archives: { bindings: [], classes: [], functions: ['open_zip', 'create_zip'] },
+  saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['object_of_web_as_json', 'object_of_web_from_json', 'replace_pattern'] },
   callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },
   preprocessing: {
     bindings: ['text'],
     classes: [
-      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'StringLookup', 'TextVectorization', 'Hashing', 'HashedCrossing', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
-      'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomPerspective', 'RandAugment', 'RandomColorDegeneration', 'Pipeline', 'RandomBrightness',
+      'Normalization', 'Discretization', 'CategoryEncoding', 'IntegerLookup', 'StringLookup', 'TextVectorization', 'Hashing', 'HashedCrossing', 'RandomFourierFeatures', 'Resizing', 'CenterCrop', 'AutoContrast', 'Equalization',
+      'ContrastLimitedAdaptiveHistogramEqualization',
+      'RandomFlip', 'RandomCrop', 'RandomTranslation', 'RandomZoom', 'RandomRotation', 'RandomShear', 'RandomPerspective', 'RandomElasticTransform', 'AugMix', 'RandAugment', 'RandomColorDegeneration', 'Pipeline', 'RandomBrightness',
       'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
-      'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix',
+      'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix', 'MaxNumBoundingBoxes',
     ],
     functions: [],
   },

@@ -59,6 +59,16 @@ std::shared_ptr<void> object_of_web_from_json(const ClassTable& table, const Cus
   return given(table.kind(), made, {"fromConfig", "the result"});
 }
 
+/// JavaScript's own regular expressions.
+std::string replace_pattern(const std::string& pattern, const std::string& replacement, const std::string& text) {
+  try {
+    const val expression = js::call(val::global("RegExp"), pattern, std::string("g"));
+    return val(text).call<std::string>("replace", expression, replacement);
+  } catch (const js::Thrown& thrown) {
+    throw std::invalid_argument(thrown.value["message"].as<std::string>());
+  }
+}
+
 }  // namespace
 }  // namespace etude
 
@@ -76,9 +86,11 @@ template <> struct Conversion<CloneFunction> {
 EMSCRIPTEN_BINDINGS(saving) {
   if (in_worker()) return;
   set_custom_classes({object_of_web_as_json, object_of_web_from_json});
+  etude::host().replace = replace_pattern;
   bind<"model.save(model, folder)", [](ModelPtr model, std::string folder) { model->save(folder); }>();
   bind<"model.save_weights(model, path)", [](ModelPtr model, std::string path) { model->save_weights(path); }>();
-  bind<"model.load_weights(model, path)", [](ModelPtr model, std::string path) { model->load_weights(path); }>();
+  bind<"model.load_weights(model, path, options)",
+       [](ModelPtr model, std::string path, LoadWeightsOptions options) { model->load_weights(path, options); }>();
   bind<"model.to_json(model)", [](ModelPtr model) { return to_json<Layer>(*model); }>();
   bind<"serialize(kind, object)", [](std::string kind, val object) {
     const auto serialized = given(kind, object, {"serialize", "object"});

@@ -11,6 +11,13 @@ struct TextInput : val {};
 struct TextData : val {};
 /// Integers.
 struct TextIndices : val {};
+/// Columns, or an iterator of batches of them; and what a FeatureSpace makes of columns.
+struct FeatureData : val {};
+struct FeatureRows : val {};
+/// SymbolicTensors by the names of features.
+struct FeatureInputs : val {};
+/// Layers by the names of features.
+struct FeatureLayers : val {};
 
 /// Appends the strings of nested arrays, whose extents from `depth` on must be those of the first one.
 void append_strings(const val& value, std::size_t depth, Shape& shape, std::vector<std::string>& texts,
@@ -92,7 +99,119 @@ template <> struct Conversion<TextData> {
   static std::string given() { return "TextLike | Iterable<TextLike> | AsyncIterable<TextLike>"; }
 };
 
+/// A type, or options.
+template <> struct Conversion<Feature> {
+  static Feature from(const val& value, const Where& where) {
+    Feature feature;
+    if (value.isString())
+      feature.type = value.as<std::string>();
+    else
+      read_options(fields_of<Feature>, &feature, value, where);
+    return feature;
+  }
+  static std::string given() { return "string | " + declared_options<Feature>(); }
+};
+/// Names, or options.
+template <> struct Conversion<FeatureCross> {
+  static FeatureCross from(const val& value, const Where& where) {
+    FeatureCross cross;
+    if (value.isArray())
+      cross.feature_names = from_js<std::vector<std::string>>(value, where);
+    else
+      read_options(fields_of<FeatureCross>, &cross, value, where);
+    return cross;
+  }
+  static std::string given() { return "readonly string[] | " + declared_options<FeatureCross>(); }
+};
+/// Numbers and names are rows; crosses are read here, because options of layers have none.
+template <> struct Conversion<FeatureSpaceOptions> {
+  static FeatureSpaceOptions from(const val& value, const Where& where) {
+    FeatureSpaceOptions options;
+    val others = value;
+    if (is_dictionary(value)) {
+      others = val::object();
+      for (const std::string& key : keys(value))
+        if (key == "crosses")
+          options.crosses = from_js<std::vector<FeatureCross>>(value[key], where.of(key));
+        else
+          others.set(key, value[key]);
+    }
+    read_options(fields_of<FeatureSpaceOptions>, &options, others, where);
+    return options;
+  }
+  static std::string given() {
+    return declared_options<FeatureSpaceOptions>() + " & { crosses?: readonly (" + Conversion<FeatureCross>::given() +
+           ")[] }";
+  }
+};
+template <> struct Conversion<std::shared_ptr<FeatureSpace>> {
+  static val to(const std::shared_ptr<FeatureSpace>& space) { return val(space); }
+  static std::string made() { return "FeatureSpace"; }
+};
+template <> struct Conversion<FeatureData> {
+  static FeatureData from(const val& value, const Where&) { return {value}; }
+  static std::string given() {
+    return "Record<string, TextInput> | Iterable<Record<string, TextInput>> | AsyncIterable<Record<string, TextInput>>";
+  }
+};
+template <> struct Conversion<FeatureRows> {
+  static val to(const FeatureRows& rows) { return rows; }
+  static std::string made() { return "Tensor | Record<string, Tensor>"; }
+};
+template <> struct Conversion<FeatureInputs> {
+  static val to(const FeatureInputs& inputs) { return inputs; }
+  static std::string made() { return "Record<string, SymbolicTensor>"; }
+};
+template <> struct Conversion<FeatureLayers> {
+  static val to(const FeatureLayers& layers) { return layers; }
+  static std::string made() { return "Record<string, LayerLike>"; }
+};
+template <> struct Conversion<FeatureColumns> {
+  static FeatureColumns from(const val& value, const Where& where) {
+    if (!is_dictionary(value))
+      where.wrong(value, "an object of columns, such as {age: [31, 54]}", "pass columns by their names");
+    FeatureColumns columns;
+    for (const std::string& key : keys(value))
+      columns.emplace(key, from_js<StringsOrTensor>(value[key], where.of(where.what + '.' + key)));
+    return columns;
+  }
+  static std::string given() { return "Record<string, TextInput>"; }
+};
+
 namespace {
+
+/// An object with these members.
+template <class Result, class T> Result by_name(const std::map<std::string, T>& members) {
+  Result result{val::object()};
+  for (const auto& [name, member] : members) result.set(name, to_js(member));
+  return result;
+}
+
+FeatureRows call_space(const FeatureSpace& space, const FeatureColumns& data) {
+  if (space.concatenates()) return {to_js(space(data))};
+  return by_name<FeatureRows>(space.encoded(data));
+}
+
+Task<val> adapt(std::shared_ptr<FeatureSpace> space, val data) {
+  const Where where{"FeatureSpace.adapt", "data"};
+  if (is_dictionary(data)) {
+    space->adapt(from_js<FeatureColumns>(data, where));
+    co_return val::undefined();
+  }
+  const val items = call_host("itemsOf", data);
+  if (items.isNull()) where.wrong(data, "columns, or an iterator of batches of them", "pass an object of columns");
+  JavaScriptIterator batches(items);
+  space->reset_state();
+  for (;;) {
+    PendingPtr pending = batches.fetch();
+    if (pending) co_await std::move(pending);
+    const val batch = batches.consume();
+    if (batch.isNull()) break;
+    space->update_state(from_js<FeatureColumns>(batch, where.of("a batch")));
+  }
+  space->finalize_state();
+  co_return val::undefined();
+}
 
 Tensor call_layer(StringLayer& layer, const val& x) {
   const Where where{"StringLayer.call", "x"};
@@ -145,6 +264,22 @@ EMSCRIPTEN_BINDINGS(text) {
   method<"VocabularyLayer.strings_of(indices)", [](VocabularyLayer& self, TextIndices indices) {
     return self.strings_of(numbers_in(indices, {"VocabularyLayer.strings_of", "indices"}));
   }>(vocabulary);
+
+  auto space = held<FeatureSpace>();
+  method<"FeatureSpace.adapt(data)",
+         [](FeatureSpace& self, FeatureData data) { return adapt(self.shared_from_this(), data); }>(space);
+  method<"FeatureSpace.call(data)", [](FeatureSpace& self, FeatureColumns data) { return call_space(self, data); }>(
+      space);
+  property<"FeatureSpace.preprocessors",
+           [](FeatureSpace& self) { return by_name<FeatureLayers>(self.preprocessors()); }>(space);
+  method<"FeatureSpace.get_inputs()", [](FeatureSpace& self) { return by_name<FeatureInputs>(self.get_inputs()); }>(
+      space);
+  method<"FeatureSpace.get_encoded_features()", [](FeatureSpace& self) { return self.get_encoded_features(); }>(space);
+  bind<"utils.feature_space(features, options?)",
+       [](std::map<std::string, Feature> features, FeatureSpaceOptions options) {
+         options.features = std::move(features);
+         return std::make_shared<FeatureSpace>(std::move(options));
+       }>();
 }
 
 }  // namespace etude::js

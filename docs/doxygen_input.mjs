@@ -289,9 +289,9 @@ function headers() {
 }
 
 function isPublic(path) {
-  const [, , folder, file] = path.split(sep);
+  const [, , folder, ...within] = path.split(sep);
   if (publicFiles.includes(path.slice(join('core', 'etude').length + 1))) return true;
-  return publicFolders.includes(folder) && file !== 'detail';
+  return publicFolders.includes(folder) && !within.includes('detail');
 }
 
 function write(path, text) {

@@ -1,5 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 
 #include "added_layers.hpp"
 #include "etude/etude.hpp"
@@ -11,6 +13,7 @@ namespace etude {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::WithinAbs;
 using samples::added_layers;
 using samples::tensor_of_lists;
 using testing::difference;
@@ -43,6 +46,51 @@ TEST_CASE("ReversibleEmbedding projects vectors in reverse as Keras does", "[lay
   const auto half = layers::reversible_embedding({.input_dim = 4, .output_dim = 3, .dtype = "mixed_bfloat16"});
   CHECK(testing::run({Tensor({1, 3})}, [&](std::span<const Value> v) { return half->reverse(v[0]); }).dtype() ==
         DType::bfloat16);
+}
+
+TEST_CASE("RandomFourierFeatures: products of features approximate the kernel of its name", "[layers]") {
+  const Tensor x = Tensor::from<float>({2, 3}, {0.3F, -0.2F, 0.5F, -0.4F, 0.1F, 0.2F});
+  const auto kernel_of = [&](const char* name, double scale) {
+    set_random_seed(3);
+    const auto layer = layers::random_fourier_features(
+        {.output_dim = 20000, .kernel_initializer = name, .scale = scale, .dtype = "float64"});
+    const std::vector<double> y = numbers((*layer)(x.astype(DType::float64)));
+    double sum = 0;
+    for (std::size_t i = 0; i < 20000; ++i) sum += 2 * y[i] * y[20000 + i];
+    return sum / 20000;
+  };
+  // Differences 0.7, -0.3, 0.3: the sum of squares is 0.67, that of absolute values 1.3.
+  CHECK_THAT(kernel_of("gaussian", 0.8), WithinAbs(std::exp(-0.67 / (2 * 0.64)), 0.02));
+  CHECK_THAT(kernel_of("laplacian", 0.8), WithinAbs(std::exp(-1.3 / 0.8), 0.02));
+  set_random_seed(0);
+}
+
+TEST_CASE("RandomFourierFeatures trains nothing but its scale, and only if it is trainable", "[layers]") {
+  const Tensor x({2, 8});
+  const auto layer = layers::random_fourier_features({.output_dim = 3});
+  (*layer)(x);
+  CHECK(layer->trainable_variables().empty());
+  CHECK(numbers(layer->get_weights().back()) == std::vector<double>{2});  // the root of 8 / 2
+  const auto trained =
+      layers::random_fourier_features({.output_dim = 3, .kernel_initializer = "laplacian", .trainable = true});
+  (*trained)(x);
+  REQUIRE(trained->trainable_variables().size() == 1);
+  CHECK(trained->trainable_variables().front().shape() == Shape{1});
+  CHECK(numbers(trained->get_weights().back()) == std::vector<double>{1});
+  CHECK(layer->count_params() == 8 * 3 + 3 + 1);
+  const auto fixed = layers::random_fourier_features({.output_dim = 3, .kernel_initializer = initializers::ones()});
+  (*fixed)(x);
+  CHECK(numbers(fixed->get_weights().front()) == std::vector<double>(24, 1));
+}
+
+TEST_CASE("RandomFourierFeatures: numbers, names and shapes that do not fit are errors", "[layers][errors]") {
+  CHECK_THAT(error_of([] { layers::random_fourier_features({.output_dim = 0}); }), ContainsSubstring("output_dim = 0"));
+  CHECK_THAT(error_of([] { layers::random_fourier_features({.output_dim = 2, .scale = 0}); }),
+             ContainsSubstring("scale = 0"));
+  CHECK_THAT(error_of([] { layers::random_fourier_features({.output_dim = 2, .kernel_initializer = "ones"}); }),
+             ContainsSubstring("expected \"gaussian\", \"laplacian\" or an initializer"));
+  CHECK_THAT(error_of([] { (*layers::random_fourier_features({.output_dim = 2}))(Tensor({2, 3, 4})); }),
+             ContainsSubstring("expected [batch, features]"));
 }
 
 TEST_CASE("tied weights get the gradients of both directions", "[layers][embedding]") {

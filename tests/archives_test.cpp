@@ -5,7 +5,7 @@
 #include "files_in_memory.hpp"
 #include "golden.hpp"
 
-// Files of other libraries that hold several arrays: .npz, and the binary files of CIFAR.
+// Files of other libraries that hold several arrays: .npz, and the binary files of CIFAR. zip_test.cpp tests archives.
 namespace etude {
 namespace {
 
@@ -32,9 +32,6 @@ std::string images(const std::vector<std::string>& labels) {
 
 TEST_CASE("npz: reads the arrays that NumPy saved", "[npz]") {
   for (const char* name : {"numpy.npz", "numpy_compressed.npz"}) {
-#ifndef ETUDE_ZLIB
-    if (std::string_view(name) == "numpy_compressed.npz") continue;
-#endif
     const auto arrays = read_npz(ETUDE_GOLDEN_DIR "/" + std::string(name));
     CHECK(arrays.size() == 3);
     CHECK(difference(arrays.at("x"), tensor_of({2, 3}, DType::float32, {0, 1, 2, 3, 4, 5})) == "");
@@ -44,18 +41,27 @@ TEST_CASE("npz: reads the arrays that NumPy saved", "[npz]") {
   }
 }
 
-TEST_CASE("npz: a host without zlib gets compressed arrays as gzip files", "[npz]") {
-  const auto file = read_file(ETUDE_GOLDEN_DIR "/numpy_compressed.npz");
-  const std::vector<NpzEntry> entries = npz_entries(file);
-  CHECK(entries.size() == 3);
-  for (const NpzEntry& entry : entries) {
-    CHECK(entry.gzipped);
-    CHECK(is_gzip(entry.bytes));
+TEST_CASE("npz: written arrays are read to the bit, scalars and half precision too", "[npz]") {
+  const FilesInMemory scope;
+  const std::vector<std::pair<std::string, Tensor>> arrays{
+      {"dense/kernel", tensor_of({2, 3}, DType::float32, {0, 1.5, -2, 3, 1e-30, 5})},
+      {"step", tensor_of({}, DType::int32, {7})},
+      {"exact", tensor_of({2}, DType::float64, {1.0 / 3, -1})},
+      {"flags", tensor_of({3}, DType::boolean, {1, 0, 1})},
+      {"none", Tensor({0, 2}, DType::uint8)}};
+  for (const bool compressed : {false, true}) {
+    write_npz("a.npz", arrays, {.compressed = compressed});
+    const auto read = read_npz("a.npz");
+    REQUIRE(read.size() == arrays.size());
+    for (const auto& [name, array] : arrays) CHECK(same_bits(read.at(name), array));
   }
-  CHECK(entries.front().name == "x");
-#ifdef ETUDE_ZLIB
-  CHECK(parse_npy(gunzip(entries.front().bytes)).shape() == Shape{2, 3});
-#endif
+  write_npz("half.npz", {{"h", tensor_of({2}, DType::float16, {0.5, -65504})}});
+  CHECK(same_bits(read_npz("half.npz").at("h"), Tensor::from<float>({2}, {0.5f, -65504.f})));
+  CHECK_THAT(error_of([&] { write_npz("b.npz", {{"b", Tensor({1}, DType::bfloat16)}}); }),
+             ContainsSubstring("an array of bfloat16"));
+  CHECK_THAT(error_of([&] { write_npz("b.npz", {{"../b", Tensor({1})}}); }),
+             ContainsSubstring("not a relative path without \"..\""));
+  CHECK(scope.files->list(".") == std::vector<std::string>{"a.npz", "half.npz"});
 }
 
 TEST_CASE("npz: a changed byte, a cut file and other contents are errors", "[npz][errors]") {
@@ -63,23 +69,22 @@ TEST_CASE("npz: a changed byte, a cut file and other contents are errors", "[npz
   const auto error = [](const std::string& text) { return error_of([&] { parse_npz(bytes_in(text)); }); };
   std::string changed = file;
   changed[file.find("\x93NUMPY") + 100] ^= 1;
-  CHECK_THAT(error(changed), ContainsSubstring("[npz] a file with another checksum or size than its own"));
+  CHECK_THAT(error(changed), ContainsSubstring("[npz] a file with another checksum"));
   CHECK_THAT(error(file.substr(0, file.size() - 40)), ContainsSubstring("no directory of files"));
-  CHECK_THAT(error("abc"), ContainsSubstring("too few bytes"));
+  CHECK_THAT(error("abc"), ContainsSubstring("no directory of files"));
   std::string renamed = file;
   for (std::size_t at = renamed.find("x.npy"); at != renamed.npos; at = renamed.find("x.npy", at + 1))
     renamed.replace(at, 5, "x.txt");
   CHECK_THAT(error(renamed), ContainsSubstring("the file \"x.txt\" - expected arrays"));
 }
 
-#ifdef ETUDE_ZLIB
 TEST_CASE("npz: arrays that expand beyond the limit are refused, all together", "[npz][errors]") {
   const auto file = read_file(ETUDE_GOLDEN_DIR "/numpy_compressed.npz");
   CHECK(parse_npz(file, "npz", 3000).size() == 3);
-  CHECK_THAT(error_of([&] { parse_npz(file, "npz", 300); }), ContainsSubstring("expands to more than"));
-  CHECK_THAT(error_of([&] { parse_npz(file, "npz", 100); }), ContainsSubstring("[npz/x.npy] expands to more than 100"));
+  CHECK_THAT(error_of([&] { parse_npz(file, "npz", 300); }),
+             ContainsSubstring("with \"none.npy\"") && ContainsSubstring("expand to more than 300"));
+  CHECK_THAT(error_of([&] { parse_npz(file, "npz", 100); }), ContainsSubstring("with \"x.npy\""));
 }
-#endif
 
 TEST_CASE("CIFAR-10: images with their channels last, and labels [images, 1]", "[cifar]") {
   const FilesInMemory scope;

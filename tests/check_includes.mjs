@@ -56,7 +56,6 @@ const knownCircles = new Set([
   'core/etude/initializers/detail/seeded core/etude/initializers/initializer',
   'core/etude/metrics/detail/named core/etude/metrics/metric',
   'core/etude/data/dataset core/etude/data/detail/dataset_stages',
-  'core/etude/saving/detail/model_config core/etude/saving/detail/registry',
   'core/etude/kernels/cpu/convolution core/etude/kernels/cpu/convolution_cost core/etude/kernels/cpu/cpu core/etude/kernels/cpu/kernels core/etude/kernels/cpu/launch core/etude/kernels/cpu/program_runner',
   'native/cuda/cuda native/cuda/launch',
 ]);

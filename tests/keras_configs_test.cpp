@@ -1,28 +1,210 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
-#include "etude/saving/config.hpp"
-#include "etude/training/model.hpp"
+#include "etude/etude.hpp"
 #include "golden.hpp"
 
-// Models as Keras 3 describes them by to_json(): tests/golden/model_configs.json.
+// Models and objects as Keras 3, Keras 2 and TensorFlow.js describe them, and what is written for Keras to read. The
+// models are in tests/golden/model_configs.json (Keras 3.15.1) and keras2_configs.json (tf-keras 2.21.0).
 
 using namespace etude;
 using namespace etude::testing;
+using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
-TEST_CASE("models that Keras 3 describes are created, with its weights and results", "[config]") {
-  const json models = golden("model_configs.json").at("models");
-  CHECK(models.size() == 4);
+namespace {
+
+/// The model of a description in a golden file, with the weights there.
+ModelPtr model_of(const json& test) {
+  const auto model = std::dynamic_pointer_cast<Model>(from_json<Layer>(test.at("config").dump()));
+  REQUIRE(model != nullptr);
+  CHECK(model->built());
+  std::vector<Tensor> weights;
+  for (const json& weight : test.at("weights")) weights.push_back(tensor_of_lists(weight));
+  model->set_weights(weights);
+  return model;
+}
+
+void check_models(const char* file, std::size_t count) {
+  const json models = golden(file).at("models");
+  CHECK(models.size() == count);
   for (const json& test : models) {
-    const json& config = test.at("config");
-    INFO(config.at("class_name") << ' ' << config.at("config").at("name"));
-    const auto model = std::dynamic_pointer_cast<Model>(from_json<Layer>(config.dump()));
-    REQUIRE(model != nullptr);
-    CHECK(model->built());
-    std::vector<Tensor> weights;
-    for (const json& weight : test.at("weights")) weights.push_back(tensor_of_lists(weight));
-    model->set_weights(weights);
-    const Tensor y = model->predict(tensor_of_lists(test.at("x")), {.verbose = 0});
+    INFO(test.at("config").at("class_name") << ' ' << test.at("config").at("config").at("name"));
+    std::vector<Tensor> inputs;
+    for (const json& x : test.contains("x") ? json::array({test.at("x")}) : test.at("inputs"))
+      inputs.push_back(tensor_of_lists(x));
+    const Tensor y = model_of(test)->call_all(inputs).front();
     CHECK(difference(y, tensor_of_lists(test.at("y")), {1e-5, 1e-5}) == "");
   }
+}
+
+/// The config of the object of a class and a config.
+template <class T> json config_of(const std::string& class_name, const json& config) {
+  return json::parse(to_json(*from_json<T>(json{{"class_name", class_name}, {"config", config}}.dump()))).at("config");
+}
+
+/// A Functional model of a layer, which Keras calls with these arguments on its input.
+std::string call_of(json layer, const json& kwargs, json others = json::array()) {
+  const json tensor{{"class_name", "__keras_tensor__"},
+                    {"config", {{"shape", {nullptr, 3, 2}}, {"dtype", "float32"}, {"keras_history", {"x", 0, 0}}}}};
+  layer["name"] = "layer";
+  layer["inbound_nodes"] = {{{"args", {tensor}}, {"kwargs", kwargs}}};
+  others.push_back({{"class_name", "InputLayer"}, {"config", {{"batch_shape", {nullptr, 3, 2}}}}, {"name", "x"}});
+  others.push_back(layer);
+  return json{{"class_name", "Functional"},
+              {"config",
+               {{"name", "f"}, {"layers", others}, {"input_layers", {"x", 0, 0}}, {"output_layers", {"layer", 0, 0}}}}}
+      .dump();
+}
+
+}  // namespace
+
+TEST_CASE("models that Keras 3 describes are created, with its weights and results", "[config]") {
+  check_models("model_configs.json", 6);
+}
+
+TEST_CASE("models that Keras 2 describes are created, with its weights and results", "[config]") {
+  check_models("keras2_configs.json", 4);
+}
+
+TEST_CASE("a layer of a model is written with the module, the registered name and the build_config of Keras 3",
+          "[config]") {
+  for (const json& test : golden("model_configs.json").at("models")) {
+    const json ours = json::parse(to_json<Layer>(*model_of(test))), &of_keras = test.at("config");
+    INFO(of_keras.at("config").at("name"));
+    for (const char* key : {"module", "class_name", "registered_name"}) CHECK(ours.at(key) == of_keras.at(key));
+    std::map<std::string, json> written;
+    for (const json& layer : ours.at("config").at("layers")) written[layer.at("config").at("name")] = layer;
+    for (const json& layer : of_keras.at("config").at("layers")) {
+      const std::string name = layer.at("config").at("name");
+      if (layer.at("module").get<std::string>().starts_with("keras.src.ops.")) continue;  // of a mask
+      INFO(name);
+      for (const char* key : {"module", "class_name", "registered_name"})
+        CHECK(written.at(name).at(key) == layer.at(key));
+      if (written.at(name).contains("build_config")) CHECK(written.at(name)["build_config"] == layer["build_config"]);
+      for (const char* key : {"dtype", "kernel_initializer", "bias_initializer", "kernel_regularizer"})
+        if (layer.at("config").contains(key) && layer["config"][key].is_object()) {
+          CHECK(written.at(name).at("config").at(key).at("module") == layer["config"][key]["module"]);
+          CHECK(written.at(name).at("config").at(key).at("class_name") == layer["config"][key]["class_name"]);
+        }
+    }
+  }
+}
+
+TEST_CASE("a model that Keras compiled is compiled, and written with its compile_config", "[config]") {
+  const json test = golden("model_configs.json").at("models").back();
+  const ModelPtr model = model_of(test);
+  REQUIRE(model->compiled());
+  const json ours = json::parse(to_json<Layer>(*model)).at("compile_config");
+  const json& of_keras = test.at("config").at("compile_config");
+  for (const char* key : {"module", "class_name", "registered_name"})
+    for (const char* part : {"optimizer", "loss"}) CHECK(ours.at(part).at(key) == of_keras.at(part).at(key));
+  for (const char* option : {"learning_rate", "momentum", "nesterov", "clipnorm", "use_ema"})
+    CHECK(ours["optimizer"]["config"].at(option) == of_keras["optimizer"]["config"].at(option));
+  for (const char* key : {"metrics", "loss_weights", "run_eagerly", "steps_per_execution"})
+    CHECK(ours.at(key) == of_keras.at(key));
+  CHECK_FALSE(ours.contains("fuse_logits"));  // Keras's compile() would refuse it
+  CHECK(to_json<Layer>(*model_from_json(to_json<Layer>(*model))) == to_json<Layer>(*model));
+}
+
+TEST_CASE("options of compile() that Keras lacks are in a member that it ignores", "[config]") {
+  Sequential model({layers::dense({.units = 2})});
+  model.compile({.loss = "mse", .fuse_logits = false});
+  const json text = json::parse(to_json<Layer>(model));
+  CHECK(text.at("etude") == json{{"fuse_logits", false}});
+  CHECK_FALSE(model_from_json(text.dump())->compile_options().fuse_logits);
+}
+
+TEST_CASE("a model that is compiled with functions is written without a compile_config", "[config]") {
+  Sequential model({layers::dense({.units = 2})});
+  model.compile({.loss = losses::from_function([](Value, Value y_pred) { return y_pred; }, "first")});
+  const json text = json::parse(to_json<Layer>(model));
+  CHECK_FALSE(text.contains("compile_config"));
+  CHECK_FALSE(model_from_json(text.dump())->compiled());
+}
+
+TEST_CASE("the options of Keras 2 are read under their present names and values", "[config]") {
+  // As tf-keras 2.21.0 writes them.
+  CHECK(config_of<Layer>("LeakyReLU", {{"alpha", 0.25}})["negative_slope"] == 0.25);
+  CHECK(config_of<Layer>("BatchNormalization", {{"axis", {1}}, {"dtype", "float32"}})["axis"] == 1);
+  CHECK(config_of<Layer>("Dense", {{"units", 2}, {"batch_input_shape", {nullptr, 3}}})["units"] == 2);
+  CHECK(config_of<Layer>("LSTM", {{"units", 2}, {"implementation", 2}, {"time_major", false}})["units"] == 2);
+  CHECK(config_of<Loss>("Huber", {{"reduction", "auto"}, {"delta", 2.0}, {"fn", "huber"}})["delta"] == 2.0);
+  CHECK(config_of<Metric>("MeanSquaredError", {{"name", "m"}, {"dtype", "float32"}})["name"] == "m");
+  CHECK(config_of<Optimizer>("Custom>Adam",
+                             {{"learning_rate", 0.5}, {"decay", 0.0}, {"jit_compile", false}})["learning_rate"] == 0.5);
+  // And TensorFlow.js 4.22.
+  CHECK(config_of<Initializer>("VarianceScaling", {{"scale", 2}, {"distribution", "normal"}})["distribution"] ==
+        "truncated_normal");
+}
+
+TEST_CASE("the names of functions that Keras writes as objects are read", "[config]") {
+  // Keras 3.15.1, of a compile(metrics=[keras.losses.mean_absolute_error]).
+  const json function{{"module", "builtins"}, {"class_name", "function"}, {"config", "relu"}, {"registered_name", "x"}};
+  CHECK(config_of<Layer>("Dense", {{"units", 2}, {"activation", function}})["activation"] == "relu");
+}
+
+TEST_CASE("a model of TensorFlow.js is read, alone or within its model.json", "[config]") {
+  // TensorFlow.js 4.22.0: model.toJSON(), without options that have their default values.
+  const std::string topology =
+      R"({"class_name":"Model","config":{"name":"f","layers":[{"name":"a","class_name":"InputLayer","config":{)"
+      R"("batch_input_shape":[null,4],"dtype":"float32","sparse":false,"name":"a"},"inbound_nodes":[]},{"name":"e",)"
+      R"("class_name":"Dense","config":{"units":4,"kernel_initializer":{"class_name":"VarianceScaling","config":{)"
+      R"("scale":1,"mode":"fan_avg","distribution":"normal","seed":null}},"name":"e","trainable":true},)"
+      R"("inbound_nodes":[[["a",0,0,{}]],[["a",0,0,{}]],[["e",1,0,{}]]]},{"name":"c","class_name":"Concatenate",)"
+      R"("config":{"axis":-1,"name":"c","trainable":true},"inbound_nodes":[[["e",0,0,{}],["e",2,0,{}]]]}],)"
+      R"("input_layers":[["a",0,0]],"output_layers":[["c",0,0]]},"keras_version":"tfjs-layers 4.22.0"})";
+  const ModelPtr model = model_from_json(topology);
+  CHECK(model->outputs().front().shape() == Shape{-1, 8});
+  CHECK(model->count_params() == 20);
+  CHECK_FALSE(model->compiled());
+  const ModelPtr trained = model_from_json(
+      R"({"modelTopology":)" + topology +
+      R"(,"trainingConfig":{"loss":"mean_squared_error","metrics":["accuracy"],"optimizer_config":{"class_name":"Adam",)"
+      R"("config":{"learningRate":0.25,"beta1":0.9,"beta2":0.999,"epsilon":1e-7}}}})");
+  REQUIRE(trained->compiled());
+  CHECK(trained->optimizer().learning_rate() == 0.25);
+  const ModelPtr list = model_from_json(
+      R"({"class_name":"Sequential","config":[{"class_name":"Dense","config":{"units":2,"batch_input_shape":[null,3]}}]})");
+  CHECK(list->count_params() == 8);
+}
+
+TEST_CASE("layers with one shared_object_id are one layer", "[config]") {
+  // As Keras 3.15.1 writes the config.json of a .keras file.
+  const auto dense = [](int id) {
+    return json{{"module", "keras.layers"},
+                {"class_name", "Dense"},
+                {"config", {{"name", "dense"}, {"units", 2}}},
+                {"registered_name", nullptr},
+                {"shared_object_id", id}};
+  };
+  const auto inner = [](const char* name, const json& layer) {
+    return json{{"class_name", "Sequential"}, {"config", {{"name", name}, {"layers", {layer}}}}};
+  };
+  const auto count = [&](int first, int second) {
+    const json config{{"layers", {inner("a", dense(first)), inner("b", dense(second))}},
+                      {"build_input_shape", {nullptr, 2}}};
+    return model_from_json(json{{"class_name", "Sequential"}, {"config", config}}.dump())->count_params();
+  };
+  CHECK(count(7, 7) == 6);
+  CHECK(count(7, 8) == 12);
+  CHECK(count(7, 7) == 6);  // not the layers of an earlier text
+}
+
+TEST_CASE("a call whose arguments a model cannot keep is an Error that names them", "[config][errors]") {
+  const json lstm{{"class_name", "LSTM"}, {"config", {{"units", 2}}}};
+  const json dropout{{"class_name", "Dropout"}, {"config", {{"rate", 0.5}}}};
+  const auto error = [](const std::string& text) { return error_of([&] { model_from_json(text); }); };
+  CHECK(error(call_of(lstm, {{"training", false}, {"mask", nullptr}})) == "no error");
+  CHECK_THAT(error(call_of(dropout, {{"training", true}})),
+             ContainsSubstring("a call of \"layer\" with the argument training = true"));
+  const json mask{{"class_name", "__keras_tensor__"}, {"config", {{"keras_history", {"not_equal", 0, 0}}}}};
+  CHECK_THAT(error(call_of(lstm, {{"mask", mask}})), ContainsSubstring("with the argument mask"));
+  // Without a layer that creates a mask, it is the caller's.
+  const json op{{"module", "keras.src.ops.numpy"},
+                {"class_name", "NotEqual"},
+                {"config", json::object()},
+                {"name", "not_equal"},
+                {"inbound_nodes", json::array()}};
+  CHECK_THAT(error(call_of(lstm, {{"mask", mask}}, json::array({op}))), ContainsSubstring("with the argument mask"));
 }

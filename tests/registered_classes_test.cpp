@@ -46,7 +46,8 @@ std::vector<std::string> logs_of(const HistoryPtr& history) {
 /// The registered names of the classes of a config, at any depth.
 std::set<std::string> registered_names_in(const json& config) {
   std::set<std::string> names;
-  if (config.is_object() && config.contains("registered_name")) names.insert(config["registered_name"]);
+  if (config.is_object() && config.value("registered_name", json()).is_string())
+    names.insert(config["registered_name"]);
   if (config.is_structured())
     for (const json& inner : config) names.merge(registered_names_in(inner));
   return names;
@@ -124,7 +125,8 @@ TEST_CASE("objects of registered classes of every kind come back with their opti
   model->build({-1, 6});
   const std::string text = to_json<Layer>(*model);
   CHECK(registered_names_in(json::parse(text)) ==
-        std::set<std::string>{"custom>AtMost", "custom>Filled", "custom>Gain", "custom>Quartic", "custom>Residual"});
+        std::set<std::string>{"custom>AtMost", "custom>Filled", "custom>Gain", "custom>Heavy", "custom>Largest",
+                              "custom>Power", "custom>Quartic", "custom>Residual", "custom>Slowing"});
   CHECK(to_json<Layer>(*model_from_json(text)) == text);
   const std::string optimizer = to_json<Optimizer>(model->optimizer());
   CHECK(registered_names_in(json::parse(optimizer)) == std::set<std::string>{"custom>Heavy", "custom>Slowing"});

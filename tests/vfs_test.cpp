@@ -1,3 +1,7 @@
+#ifdef ETUDE_ZLIB
+#include <zlib.h>
+#endif
+
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -5,6 +9,7 @@
 #include <map>
 
 #include "etude/base/detail/crc32c.hpp"
+#include "etude/base/detail/inflate.hpp"
 #include "etude/base/detail/system_vfs.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/memory_vfs.hpp"
@@ -77,6 +82,27 @@ TEST_CASE("files: pieces are read as a whole, in order, and can be appended to",
   }
 }
 
+TEST_CASE("files: any part of a file, or of a part of it, is read at its place", "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    write(*files, folder + "/a", "0123456789");
+    const std::shared_ptr<FileSource> whole = files->source(folder + "/a");
+    PartSource part(whole, 2, 6);
+    const auto text_at = [](FileSource& source, std::uint64_t at, std::size_t size) {
+      std::string text(size, ' ');
+      source.read(at, std::as_writable_bytes(std::span(text)));
+      return text;
+    };
+    CHECK(whole->size() == 10);
+    CHECK(text_at(*whole, 3, 4) == "3456");
+    CHECK(text_at(part, 0, 6) == "234567");
+    CHECK(text_at(part, 6, 0).empty());
+    for (const std::uint64_t at : {std::uint64_t{3}, std::uint64_t{7}, ~std::uint64_t{0}})
+      CHECK(kind_of_error([&] { text_at(part, at, 4); }) == ErrorKind::io);
+    CHECK(kind_of_error([&] { text_at(*whole, 8, 3); }) == ErrorKind::io);
+    CHECK(kind_of_error([&] { PartSource(whole, 5, 6); }) == ErrorKind::io);
+  }
+}
+
 TEST_CASE("files: appended bytes can be overwritten, and appending continues at the end", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     const auto file = files->open(folder + "/a", false);
@@ -135,6 +161,8 @@ TEST_CASE("files: a missing file, or one of another kind, is an Error(io) that n
         {"none\" cannot be read", [&] { files->read(none); }},
         {"none\" cannot be read: ", [&] { files->size(none); }},
         {"none\" cannot be read: N", [&] { files->list(none); }},
+        {"none\" cannot be read: No", [&] { files->source(none); }},
+        {"folder\" cannot be read: ", [&] { files->source(folder + "/folder"); }},
         {"file\" cannot be opened", [&] { files->open(inside, false); }},
         {"folder\" cannot be opened", [&] { files->open(folder + "/folder", true); }},
         {"folder\" cannot be read", [&] { files->read(folder + "/folder"); }},
@@ -190,6 +218,9 @@ TEST_CASE("files: interrupted calls are repeated, short reads and writes continu
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i % 251);
   write(*files, scratch.path() + "/a", text);
   CHECK(text_of(*files, scratch.path() + "/a") == text);
+  std::string part(5000, ' ');
+  files->source(scratch.path() + "/a")->read(500, std::as_writable_bytes(std::span(part)));
+  CHECK(part == text.substr(500, 5000));
   CHECK(calls > 200);
   const auto file = files->open(scratch.path() + "/a", false);
   file->append(text);
@@ -232,17 +263,53 @@ TEST_CASE("CRC-32C matches RFC 3720, in pieces too, by the processor and by tabl
     }
 }
 
+TEST_CASE("DEFLATE data is decompressed if it fills its memory exactly, and is otherwise refused", "[vfs]") {
+  // zlib.compress(b"abc" * 6) of Python 3.11.
+  const unsigned char file[]{0x78, 0x9c, 0x4b, 0x4c, 0x4a, 0x4e, 0x44, 0x45, 0x00, 0x41, 0x7c, 0x06, 0xe5};
+  std::string text(18, ' ');
+  const auto in = std::as_bytes(std::span(file));
+  const auto out = std::as_writable_bytes(std::span(text));
+  CHECK(inflate_zlib(in, out));
+  CHECK(text == "abcabcabcabcabcabc");
+  CHECK(inflate(in.subspan(2), out) == in.size() - 6);
+  CHECK_FALSE(inflate_zlib(in, out.first(17)));
+  CHECK_FALSE(inflate_zlib(in.first(12), out));
+  std::string longer(19, ' ');
+  CHECK_FALSE(inflate_zlib(in, std::as_writable_bytes(std::span(longer))));
+#ifdef ETUDE_ZLIB
+  // The same result as zlib's, for right and for damaged data of each level.
+  Random random(7, RandomStream::step);
+  for (int i = 0; i < 300; ++i) {
+    std::string data(random.below(3000), ' '), packed(4000, ' '), ours(data.size(), ' '), theirs(data.size() + 1, ' ');
+    const std::uint32_t kinds = 1 + random.below(256);
+    for (char& c : data) c = static_cast<char>(random.below(kinds));
+    uLongf size = packed.size();
+    compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(data.data()), data.size(),
+              static_cast<int>(random.below(10)));
+    packed.resize(size);
+    if (i % 2) packed[random.below(static_cast<std::uint32_t>(size))] ^= static_cast<char>(1 << random.below(8));
+    uLongf filled = theirs.size(), used = packed.size();
+    const bool right = uncompress2(reinterpret_cast<Bytef*>(theirs.data()), &filled,
+                                   reinterpret_cast<const Bytef*>(packed.data()), &used) == Z_OK &&
+                       filled == data.size() && used == packed.size();
+    CHECK(inflate_zlib(std::as_bytes(std::span(packed)), std::as_writable_bytes(std::span(ours))) == right);
+    if (right) CHECK(ours == theirs.substr(0, filled));
+  }
+#endif
+}
+
 TEST_CASE("vfs: a path with a NUL byte is an Error, and the file named by its first part does not change", "[vfs]") {
   const ScratchFolder scratch("etude_nul_test");
   const std::shared_ptr<Vfs> files = system_vfs();
   const std::string victim = scratch.path() + "/victim", path = victim + std::string("\0.safetensors", 13);
   files->replace(victim, {"all is well"});
   for (const auto& action : std::vector<std::function<void()>>{
-           [&] { files->read(path); }, [&] { files->size(path); }, [&] { files->open(path, false); },
-           [&] { files->open(path, true); }, [&] { files->sync_folder(path); }, [&] { files->rename(path, victim); },
-           [&] { files->rename(victim, path); }, [&] { files->remove(path); }, [&] { files->list(path); },
-           [&] { files->make_folder(path); }, [&] { files->kind(path); }, [&] { files->lock(path); },
-           [&] { files->replace(path, {"x"}); }, [&] { files->make_folders(path + "/a"); }}) {
+           [&] { files->read(path); }, [&] { files->source(path); }, [&] { files->size(path); },
+           [&] { files->open(path, false); }, [&] { files->open(path, true); }, [&] { files->sync_folder(path); },
+           [&] { files->rename(path, victim); }, [&] { files->rename(victim, path); }, [&] { files->remove(path); },
+           [&] { files->list(path); }, [&] { files->make_folder(path); }, [&] { files->kind(path); },
+           [&] { files->lock(path); }, [&] { files->replace(path, {"x"}); },
+           [&] { files->make_folders(path + "/a"); }}) {
     CHECK(kind_of(action) == ErrorKind::io);
     CHECK_THAT(error_of(action), ContainsSubstring("a NUL byte follows"));
   }

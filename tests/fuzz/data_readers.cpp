@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "etude/base/detail/archive.hpp"
 #include "etude/base/host.hpp"
 #include "etude/data/cifar.hpp"
 #include "etude/data/csv.hpp"
@@ -69,11 +70,34 @@ FuzzInputs idx_inputs() {
 void read_npz_file(std::string_view bytes) { parse_npz(bytes_of(bytes), "a.npz"); }
 
 FuzzInputs npz_inputs() {
-  FuzzInputs inputs{golden_file("numpy.npz")};
-#ifdef ETUDE_ZLIB
-  inputs.push_back(golden_file("numpy_compressed.npz"));
-#endif
+  FuzzInputs inputs{golden_file("numpy.npz"), golden_file("numpy_compressed.npz")};
+  const FilesInMemory scope;
+  write_npz("a.npz", {{"a/b", samples::waves({3, 2})}, {"c", Tensor({}, DType::int32)}}, {.compressed = true});
+  inputs.push_back(text_in(*scope.files, "a.npz"));
   return inputs;
+}
+
+void read_zip_file(std::string_view bytes) {
+  const auto archive = open_archive(bytes_of(bytes), "a.zip");
+  for (const ArchiveEntry& entry : archive->entries()) {
+    archive->read_all(entry);
+    archive->view(entry);
+  }
+}
+
+FuzzInputs zip_inputs() {
+  const auto archive = [](bool compress, std::uint64_t most) {
+    const auto files = std::make_shared<MemoryVfs>();
+    const auto writer = create_archive("a.zip", files);
+    for (const char* name : {"config.json", "assets/größe"}) {
+      writer->begin(name, compress, most);
+      writer->append("{\"a\": [1, 1, 1, 1, 1, 1, 1, 1]}");
+    }
+    writer->commit();
+    return text_in(*files, "a.zip");
+  };
+  constexpr std::uint64_t large = std::uint64_t{1} << 40;
+  return {archive(false, 100), archive(true, 100), archive(true, large)};
 }
 
 void read_cifar(std::string_view bytes) {

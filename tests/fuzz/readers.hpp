@@ -13,6 +13,11 @@ using FuzzInputs = std::vector<std::string>;
 
 void read_safetensors_file(std::string_view bytes);
 FuzzInputs safetensors_inputs();
+/// All objects of an HDF5 file, as far as they can be read.
+void read_hdf5_file(std::string_view bytes);
+FuzzInputs hdf5_inputs();
+/// The file with correct checksums, as far as it is read.
+std::string repaired_hdf5(const std::string& bytes);
 void read_manifest(std::string_view bytes);
 FuzzInputs manifest_inputs();
 /// A folder of checkpoints, packed.
@@ -25,10 +30,17 @@ FuzzInputs saved_model_inputs();
 void read_backup(std::string_view bytes);
 FuzzInputs backup_inputs();
 
+/// The model.json of TensorFlow.js and its files, packed: the weights.
+void read_tfjs_model(std::string_view bytes);
+FuzzInputs tfjs_inputs();
+
 void read_npy_file(std::string_view bytes);
 FuzzInputs npy_inputs();
 void read_idx_file(std::string_view bytes);
 FuzzInputs idx_inputs();
+/// A ZIP archive: all its files.
+void read_zip_file(std::string_view bytes);
+FuzzInputs zip_inputs();
 void read_npz_file(std::string_view bytes);
 FuzzInputs npz_inputs();
 /// A byte that chooses CIFAR-10, or the labels of CIFAR-100, then the file.

@@ -1,6 +1,7 @@
 #include "checkpoint_samples.hpp"
 #include "config_samples.hpp"
 #include "etude/saving/detail/checkpoint_format.hpp"
+#include "etude/saving/detail/tfjs_weights.hpp"
 #include "files_in_memory.hpp"
 #include "fuzz/readers.hpp"
 #include "safetensors_samples.hpp"
@@ -79,6 +80,27 @@ FuzzInputs safetensors_inputs() {
   return {safetensors_file(tensors_of_all_kinds(), {{"key", "value"}}), safetensors_file(std::vector<NamedTensor>{}),
           safetensors_file(std::vector<NamedTensor>{{"w", samples::waves({4})}}),
           safetensors_file(R"({"h":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", "abcd")};
+}
+
+void read_tfjs_model(std::string_view bytes) {
+  const auto files = folder_of(unpacked(bytes), "m");
+  const Json json = parse_json(text_in(*files, "m/model.json"), "m/model.json");
+  read_tfjs_weights(json.is_object() ? json.value("weightsManifest", Json()) : Json(), "m/model.json", *files);
+}
+
+FuzzInputs tfjs_inputs() {
+  const auto files = std::make_shared<MemoryVfs>();
+  files->make_folder("m");
+  const Json manifest = write_tfjs_weights(
+      {{"kernel", samples::waves({2, 3})}, {"seed", Tensor::from<std::int32_t>({2}, {1, 2})}}, "m", *files);
+  files->open("m/model.json", false)->append(json_text({{"modelTopology", "x"}, {"weightsManifest", manifest}}));
+  const std::string quantized = R"({"weightsManifest": [{"paths": ["a.bin", "b.bin"], "weights": [
+    {"name": "q", "shape": [2, 2], "dtype": "float32", "quantization": {"dtype": "uint16", "scale": 0.5, "min": -1}},
+    {"name": "h", "shape": [1], "dtype": "float32", "quantization": {"dtype": "float16"}},
+    {"name": "i", "shape": [], "dtype": "int32", "quantization": {"dtype": "uint8", "scale": 2, "min": 0}},
+    {"name": "b", "shape": [1], "dtype": "bool"}]}]})";
+  return {pack(files_in(*files, "m")),
+          pack({{"model.json", quantized}, {"a.bin", "abcdefgh"}, {"b.bin", std::string("ab1\1", 4)}})};
 }
 
 void read_manifest(std::string_view bytes) { parse_manifest(bytes, "m"); }

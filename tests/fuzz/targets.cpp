@@ -24,12 +24,15 @@ double cpu_seconds() {
 
 constexpr FuzzTarget targets[]{
     {"safetensors", read_safetensors_file, safetensors_inputs, repaired_safetensors, 1000, 5e3},
+    {"hdf5", read_hdf5_file, hdf5_inputs, repaired_hdf5, 1000, 5e3, request_limit},
     {"manifest", read_manifest, manifest_inputs, repaired_manifest, 1000, 5e3},
     {"checkpoint", read_checkpoint, checkpoint_inputs, repaired_checkpoint, 1000, 5e3},
     {"saved_model", read_saved_model, saved_model_inputs, repaired_checkpoint, 10'000, 1e5},
     {"backup", read_backup, backup_inputs, repaired_checkpoint, 10'000, 1e5, 4 * request_limit},
+    {"tfjs", read_tfjs_model, tfjs_inputs, nullptr, 1000, 5e3},
     {"npy", read_npy_file, npy_inputs, nullptr, 100, 5e3},
     {"idx", read_idx_file, idx_inputs, nullptr, 100, 5e3},
+    {"zip", read_zip_file, zip_inputs, nullptr, 1000, 5e3},
     {"npz", read_npz_file, npz_inputs, nullptr, 1000, 5e3},
     {"cifar", read_cifar, cifar_inputs, nullptr, 100, 5e3},
 #ifdef ETUDE_ZLIB

@@ -180,6 +180,25 @@ layer("RMSNormalization", {"axis": [1, 2]}, numbers(2, 3, 4))
 layer("RMSNormalization", {"axis": [-1]}, numbers(2, 3))
 
 
+def fourier_features(config, x, scale):
+    """A case with given weights, in the order in which the layer creates them."""
+    made = tf_keras.layers.experimental.RandomFourierFeatures(**config)
+    made(x)
+    weights = {"unscaled_kernel": numbers(*made.unscaled_kernel.shape), "bias": numbers(*made.bias.shape), "kernel_scale": np.float32([scale])}
+    for name, weight in weights.items():
+        getattr(made, name).assign(weight)
+    number = sum(test["target"] == "RandomFourierFeatures" for test in CONFORMANCE)
+    CONFORMANCE.append({
+        "id": f"layer/RandomFourierFeatures/tf_keras-{number}", "family": "layer", "target": "RandomFourierFeatures", "config": config,
+        "weights": {"_list": [lists(weight) for weight in weights.values()]}, "inputs": {"calls": [{"args": [lists(x)]}]},
+        "expect": {"value": made(x).numpy().tolist(), "atol": 1e-5, "rtol": 1e-5}, "origin": "run", "checked": True,
+        "source": {"repo": "keras-team/tf-keras", "version": tf_keras.__version__, "file": "tests/golden/make_added_layers.py"}})
+
+
+fourier_features({"output_dim": 5}, numbers(3, 4), 1.5)
+fourier_features({"output_dim": 3, "kernel_initializer": "laplacian", "scale": 0.5, "trainable": True}, numbers(2, 2), 0.5)
+
+
 with open(os.path.join(FOLDER, "conformance/added_layers.json"), "w") as file:
     file.write("[\n" + ",\n".join(json.dumps(test) for test in CONFORMANCE) + "\n]\n")
 with open(os.path.join(FOLDER, "added_layers.json"), "w") as file:

@@ -27,7 +27,9 @@ def numbers(shape):
 
 
 def lists(array):
-    """Two decimals, as the numbers were drawn."""
+    """Two decimals, as the numbers were drawn; integers as they are."""
+    if np.issubdtype(np.asarray(array).dtype, np.integer):
+        return np.asarray(array).tolist()
     return np.round(np.asarray(array).astype("float64"), 2).tolist()
 
 
@@ -35,7 +37,7 @@ def add(model, x):
     # Variances and standard deviations are positive.
     weights = [np.abs(numbers(weight.shape)) if "variance" in weight.name else numbers(weight.shape) for weight in model.weights]
     model.set_weights(weights)
-    MODELS.append({"config": json.loads(model.to_json()), "weights": [lists(weight) for weight in weights], "x": lists(x),
+    MODELS.append({"config": json.loads(model.to_json()), "weights": [lists(weight) for weight in weights], "inputs" if isinstance(x, list) else "x": [lists(each) for each in x] if isinstance(x, list) else lists(x),
                    "y": model.predict(x, verbose=0).tolist()})
 
 
@@ -53,6 +55,15 @@ add(keras.Model(steps, layers.Dense(1)(y)), numbers((2, 5, 3)))
 inner = keras.Sequential([keras.Input((5, 4)), layers.LayerNormalization(), layers.TimeDistributed(layers.Dense(4, activation="gelu"))])
 steps = keras.Input((5, 4))
 add(keras.Model(steps, layers.Flatten()(layers.Concatenate()([inner(steps), inner(layers.ReLU()(steps))]))), numbers((1, 5, 4)))
+
+# Calls with named tensors, and masks, which Keras writes as ops and as an argument of the call.
+steps, others, state = keras.Input((5, 4)), keras.Input((6, 4)), keras.Input((3,))
+y = layers.MultiHeadAttention(2, 3)(value=others, query=steps)
+add(keras.Model([steps, others, state], layers.GRU(3)(y, initial_state=state)), [numbers((2, 5, 4)), numbers((2, 6, 4)), numbers((2, 3))])
+ids = keras.Input((4,), dtype="int32")
+model = keras.Model(ids, layers.Dense(2)(layers.LSTM(3)(layers.Embedding(7, 4, mask_zero=True)(ids))))
+model.compile(keras.optimizers.SGD(0.25, momentum=0.5), keras.losses.MeanSquaredError(), metrics=["mae"], loss_weights=[0.5])
+add(model, np.array([[1, 2, 0, 0], [6, 3, 5, 0]], "int32"))
 
 with open(os.path.join(FOLDER, "model_configs.json"), "w") as file:
     origin = f"Keras {keras.__version__} on {keras.backend.backend()}"

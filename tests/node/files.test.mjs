@@ -42,6 +42,8 @@ test('files are written in pieces, synced, read whole, appended to and renamed',
   more.append(bytes('!'));
   more.close();
   assert.equal(files.size(path), 8);
+  assert.equal(String(Buffer.from(files.readAt(path, 2, 4))), 'e tw');
+  assert.equal(String(Buffer.from(files.readAt(path, 5, 9))), 'wo!');
   files.rename(path, join(folder, 'b'));
   files.syncFolder(folder);
   assert.deepEqual(files.list(folder), ['b']);

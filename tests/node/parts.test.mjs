@@ -80,8 +80,8 @@ test('all classes but those that preprocess, write or are rare are there without
     callbacks: ['callbacks.csvLogger', 'callbacks.operationalMetrics', 'callbacks.remoteMonitor', 'callbacks.swapEmaWeights', 'callbacks.tensorboard'],
     saving: ['callbacks.backupAndRestore', 'callbacks.modelCheckpoint'],
     preprocessing: [
-      'autoContrast', 'categoryEncoding', 'centerCrop', 'cutMix', 'discretization', 'equalization', 'hashedCrossing', 'hashing', 'integerLookup', 'mixUp', 'normalization', 'pipeline', 'randAugment', 'randomBrightness',
-      'randomColorDegeneration', 'randomColorJitter', 'randomContrast', 'randomCrop', 'randomErasing', 'randomFlip', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert', 'randomPerspective',
+      'augMix', 'autoContrast', 'categoryEncoding', 'centerCrop', 'contrastLimitedAdaptiveHistogramEqualization', 'cutMix', 'discretization', 'equalization', 'hashedCrossing', 'hashing', 'integerLookup', 'maxNumBoundingBoxes', 'mixUp', 'normalization', 'pipeline', 'randAugment', 'randomBrightness',
+      'randomColorDegeneration', 'randomColorJitter', 'randomContrast', 'randomCrop', 'randomElasticTransform', 'randomErasing', 'randomFlip', 'randomFourierFeatures', 'randomGaussianBlur', 'randomGrayscale', 'randomHue', 'randomInvert', 'randomPerspective',
       'randomPosterization', 'randomRotation', 'randomSaturation', 'randomSharpness', 'randomShear', 'randomTranslation', 'randomZoom', 'resizing', 'solarization',
       'stringLookup', 'textVectorization',
     ].map((name) => `layers.${name}`),
@@ -140,7 +140,7 @@ test('et.ready loads a part once, also after et.reload(), and refuses names that
     const model = newModel(), before = model.toJson().length > 0;
     await et.reload();
     said.push(before, await told(() => et.data.range(3)), newModel().toJson().length > 0, await told(() => et.callbacks.csvLogger({ filename: 'x' })));`);
-  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, callbacks, preprocessing, extras - /);
+  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, archives, saving, callbacks, preprocessing, extras - /);
   assert.match(said[1], /^value \[ready\] "data" as parts - expected an array - /);
   assert.match(said[2], /^value \[ready\] unknown option "part" - expected parts alone - /);
   assert.deepEqual(said.slice(3), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);

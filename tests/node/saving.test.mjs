@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import * as et from 'etude-ml';
+import { assertError } from './support.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'etude-saving-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -43,6 +44,25 @@ test('weights are saved and loaded as safetensors, by the paths of layers', () =
   assert.deepEqual(other.getWeights(), model.getWeights());
   const header = readFileSync(path).toString('latin1', 8, 40);
   assert.match(header, /^\{"dense\/kernel":/);
+});
+
+test('weights of another library are renamed by rules, and kernels transposed where an option says so', async () => {
+  const path = `${process.env.ETUDE_ROOT}/tests/golden/torch_model.safetensors`;
+  const model = et.sequential([et.layers.conv2d({ filters: 4, kernelSize: [3, 2] }), et.layers.globalAveragePooling2d(), et.layers.dense({ units: 3 })]);
+  model.build([-1, 6, 5, 2]);
+  const map = [[/^encoder\.conv\.|^(head)\./, (text) => text], ['^encoder\\.norm.*$|^[xy]$', '']];
+  await assertError(() => model.loadWeights(path, { map }), 'value', 'map[0]');
+  map[0] = [/^encoder\.conv\./, 'conv2d/'];
+  map.push(['^head\\.', 'dense/'], [/\/(weigh)t$/, '/$1t'], ['weight$', 'kernel']);
+  await assertError(() => model.loadWeights(path, { map }), 'data', 'conv2d/kernel', '[4, 2, 3, 2]');
+  model.loadWeights(path, { map, transpose: '(conv|head)\\.weight$' });
+  const [kernel] = model.getWeights();
+  assert.deepEqual(kernel.shape, [3, 2, 2, 4]);
+  await assertError(() => model.loadWeights(path, { map: [['(', '']] }), 'value', 'loadWeights', 'map with the pattern "("');
+  model.saveWeights(join(folder, 'weights.npz'));
+  const arrays = await et.data.readNpz(join(folder, 'weights.npz'));
+  assert.deepEqual(Object.keys(arrays).sort(), ['conv2d/bias', 'conv2d/kernel', 'dense/bias', 'dense/kernel']);
+  assert.deepEqual(arrays['conv2d/kernel'].array(), kernel.array());
 });
 
 test('a model is described as JSON, and restored from it', () => {

@@ -24,6 +24,40 @@ function nested(flat, [extent, ...rest]) {
 const inputOf = ({ shape, texts, dtype, numbers }) =>
   texts ? nested(texts, shape) : dtype === 'float32' ? et.tensor(Float32Array.from(numbers), shape) : nested(numbers, shape);
 
+test('et.utils.featureSpace encodes columns as Keras does, and adapts to batches', async () => {
+  const { rows, cases } = JSON.parse(readFileSync(join(process.env.ETUDE_ROOT, 'tests/golden/feature_space.json'), 'utf8'));
+  for (const { features, config, query, y } of cases) {
+    const space = et.utils.featureSpace(
+      Object.fromEntries(Object.entries(features).map(([name, given]) => [name, Object.keys(given).length === 1 ? given.type : optionsOf(given)])),
+      { ...optionsOf(config), crosses: (config.crosses ?? []).map((cross) => (Array.isArray(cross) ? cross : optionsOf(cross))) },
+    );
+    await space.adapt(rows);
+    const result = space.call(query), compare = (tensor, { shape, numbers }) => {
+      assert.deepEqual(tensor.shape, shape);
+      assertClose([...tensor.data], numbers, 1e-5);
+    };
+    if (config.output_mode !== 'dict') compare(result, y);
+    else for (const name of Object.keys(y)) compare(result[name], y[name]);
+  }
+  const space = et.utils.featureSpace({ size: 'float_normalized', word: 'string_categorical' });
+  async function* batches() {
+    yield { size: [1, 2], word: ['a', 'b'] };
+    yield { size: [3], word: ['a'] };
+  }
+  await space.adapt(batches());
+  assert.deepEqual(space.call({ size: [2], word: ['b'] }).array(), [[0, 0, 0, 1]]);
+  await assertError(() => space.call({ size: [2] }), 'value', 'the column "word"');
+  await assertError(() => space.getEncodedFeatures(), 'value', 'on the host');
+  const numbers = et.utils.featureSpace({ size: 'float_normalized', rooms: { type: 'integer_categorical', maxTokens: 3 } });
+  await numbers.adapt({ size: [1, 3], rooms: [2, 2] });
+  const { rooms: roomsInput, size } = numbers.getInputs();
+  assert.equal(numbers.preprocessors.rooms.name, 'rooms_preprocessor');
+  const model = et.model({ inputs: [roomsInput, size], outputs: [numbers.getEncodedFeatures()] });
+  assert.deepEqual((await model.predict([et.tensor(Int32Array.of(2), [1, 1]), et.tensor([[3]])], { verbose: 0 })).array(), [[0, 1, 1]]);
+  await assertError(() => et.utils.featureSpace({ size: 'floats' }), 'value', 'the type "floats"');
+  await assertError(() => et.utils.featureSpace({ size: 'float' }, { crossDim: 3 }), 'value', 'unknown option "crossDim"');
+});
+
 test('layers of strings compute the numbers and vocabularies of Keras', async () => {
   for (const { class_name: className, config, adapts, x, shape, y, vocabulary } of golden.cases) {
     if (x.some(({ dtype }) => dtype === 'bool')) continue; // et.tensor has no nested arrays of booleans

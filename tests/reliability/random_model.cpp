@@ -116,9 +116,11 @@ std::size_t rank_of(const std::string& class_name) {
   for (std::size_t axes = 1; axes <= 3; ++axes)
     if (class_name.find(std::to_string(axes) + "D") != std::string::npos)
       return axes + (class_name.starts_with("ConvLSTM") ? 2 : 1);
-  if (class_name.starts_with("Random")) return 3;
-  static const std::map<std::string, std::size_t> others{{"AutoContrast", 3},
+  if (class_name.starts_with("Random") && class_name != "RandomFourierFeatures") return 3;
+  static const std::map<std::string, std::size_t> others{{"AugMix", 3},
+                                                         {"AutoContrast", 3},
                                                          {"CenterCrop", 3},
+                                                         {"ContrastLimitedAdaptiveHistogramEqualization", 3},
                                                          {"CutMix", 3},
                                                          {"Equalization", 3},
                                                          {"MixUp", 3},
@@ -136,6 +138,7 @@ std::size_t rank_of(const std::string& class_name) {
                                                          {"GRUCell", 2},
                                                          {"LSTM", 2},
                                                          {"LSTMCell", 2},
+                                                         {"MaxNumBoundingBoxes", 2},
                                                          {"MelSpectrogram", 1},
                                                          {"MultiHeadAttention", 2},
                                                          {"Permute", 1},

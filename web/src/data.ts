@@ -143,15 +143,8 @@ export async function readIdx(source: string | URL | Blob | Uint8Array, options:
 
 /** The arrays in a .npz file of NumPy, by name: from a URL, from a path in Node.js, or from bytes. */
 export async function readNpz(source: string | URL | Blob | Uint8Array, options: GunzipOptions = {}): Promise<Record<string, Tensor>> {
-  const [bytes] = await Promise.all([read(source, 'readNpz'), ready({ parts: ['data'] })]);
-  const arrays: Record<string, Tensor> = {};
-  let limit = options.limit ?? Math.max(100 * bytes.length, 2 ** 20);
-  for (const { name, bytes: file, gzipped } of module.npzEntries(bytes)) {
-    const npy = gzipped ? await gunzip(file, { limit }, 'readNpz') : file;
-    if (gzipped) limit -= npy.length;
-    arrays[name] = parseNpy(npy);
-  }
-  return arrays;
+  const [bytes] = await Promise.all([read(source, 'readNpz'), ready({ parts: ['data', 'archives'] })]);
+  return module.parseNpz(bytes, options.limit);
 }
 
 /** Images, and a label for each. */

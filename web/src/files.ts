@@ -31,6 +31,8 @@ export const asFile = (file: FileSink | SystemFile) => ({
  */
 export interface Files {
   read(path: string): Uint8Array;
+  /** Bytes of a file from `at` on; fewer if it ends before. */
+  readAt(path: string, at: number, size: number): Uint8Array;
   size(path: string): number;
   open(path: string, append: boolean): SystemFile;
   syncFolder(path: string): void;

@@ -25,6 +25,7 @@ export type {
   Dataset,
   DatasetIterator,
   EarlyStopping,
+  FeatureSpace,
   GroupedQueryAttention,
   Layer as NativeLayer,
   MultiHeadAttention,

@@ -231,14 +231,18 @@ export class Model extends LayerBase {
   save(folder: string): void {
     module.model_save(this.handle, folder);
   }
-  /** Saves, or loads, the weights alone, as a file whose name ends with .safetensors. */
+  /** Saves the weights alone, to a file whose name ends with .safetensors, or with .npz for NumPy. */
   saveWeights(path: string): void {
     module.model_saveWeights(this.handle, path);
   }
-  loadWeights(path: string): void {
-    module.model_loadWeights(this.handle, path);
+  /**
+   * Loads the weights alone, from a file that saveWeights wrote or from one of another library: safetensors, arrays of
+   * NumPy (.npz), or the model.json of TensorFlow.js with the files beside it. All weights are set, or none.
+   */
+  loadWeights(path: string, options: options.LoadWeightsOptions = {}): void {
+    module.model_loadWeights(this.handle, path, options);
   }
-  /** The model's description, without its weights, in the format of Keras. */
+  /** The model's description, without its weights, in the format of Keras 3, which Keras reads. */
   toJson(): string {
     return module.model_toJson(this.handle);
   }
@@ -309,7 +313,10 @@ export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJso
 export function loadModel(folder: string, { customObjects, ...options }: LoadModelOptions = {}): Model {
   return new Model(() => withCustomObjects(customObjects, () => module.model_load(folder, options)), {});
 }
-/** A model from the description of toJson, with new weights. */
+/**
+ * A model from the description of toJson, of Keras, or of the model.json of a TensorFlow.js layers model, with new weights.
+ * It is compiled if the description says how.
+ */
 export function modelFromJson(text: string, { customObjects }: ModelFromJsonOptions = {}): Model {
   return new Model(() => withCustomObjects(customObjects, () => module.model_fromJson(text)), {});
 }

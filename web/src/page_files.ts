@@ -94,6 +94,7 @@ class Mirror {
   /** Functions that need no `this`. C++ converts their exceptions to errors. */
   readonly files: Files = {
     read: (path) => this.#opened().#content(path).bytes(),
+    readAt: (path, at, size) => this.#opened().#content(path).bytes().subarray(at, at + size),
     size: (path) => this.#opened().#content(path).size,
     open: (path, append) => this.#opened().#open(normal(path), append),
     syncFolder: () => this.#opened().#check(),

@@ -17,6 +17,16 @@ export function systemFiles(fs: typeof import('node:fs')): Files {
 
   return {
     read: (path) => fs.readFileSync(path),
+    readAt: (path, at, size) =>
+      withOpen(path, 'r', (file) => {
+        const bytes = new Uint8Array(size);
+        for (let filled = 0; filled < size; ) {
+          const count = fs.readSync(file, bytes, filled, size - filled, at + filled);
+          if (count === 0) return bytes.subarray(0, filled);
+          filled += count;
+        }
+        return bytes;
+      }),
     size: (path) => fs.statSync(path).size,
     open(path, append) {
       const file = fs.openSync(path, append ? 'a' : 'w');

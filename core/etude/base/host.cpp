@@ -12,12 +12,20 @@ namespace etude {
 namespace {
 
 #ifdef ETUDE_REGEX
-bool search_by_std(const std::string& pattern, const std::string& text) {
+std::regex compiled(const std::string& pattern) {
   try {
-    return std::regex_search(text, std::regex(pattern));
+    return std::regex(pattern);
   } catch (const std::regex_error& error) {
     throw std::invalid_argument(error.what());
   }
+}
+
+bool search_by_std(const std::string& pattern, const std::string& text) {
+  return std::regex_search(text, compiled(pattern));
+}
+
+std::string replace_by_std(const std::string& pattern, const std::string& replacement, const std::string& text) {
+  return std::regex_replace(text, compiled(pattern), replacement);
 }
 #endif
 
@@ -27,6 +35,7 @@ Host system_host() {
   result.watch_termination = watch_sigterm();
 #ifdef ETUDE_REGEX
   result.search = search_by_std;
+  result.replace = replace_by_std;
 #endif
   return result;
 }

@@ -16,6 +16,11 @@ namespace etude {
 /// std::invalid_argument with the reason if it is not a regular expression.
 using PatternSearch = bool (*)(const std::string& pattern, const std::string& text);
 
+/// `text` with `replacement` in place of each match of a regular expression of ECMAScript; $1 in it is what the first
+/// group matched. Throws std::invalid_argument with the reason if `pattern` is not a regular expression.
+using PatternReplace = std::string (*)(const std::string& pattern, const std::string& replacement,
+                                       const std::string& text);
+
 /// Appends a literal of core to an error's text, in the spelling of the host's language: `steps_per_epoch` and `{.units
 /// = 10}` are C++. Quoted text is a name, and is not changed.
 using Spelling = void (*)(std::string& text, std::string_view literal);
@@ -31,6 +36,8 @@ struct Host {
   std::shared_ptr<Vfs> files;
   /// Regular expressions. Natively std::regex, which would be a tenth of a WebAssembly module.
   PatternSearch search = nullptr;
+  /// The same, to replace text.
+  PatternReplace replace = nullptr;
   /// HTTP. Empty by default: Étude has no network code of its own.
   HttpTransport post;
   /// Null: the loops do not wait.

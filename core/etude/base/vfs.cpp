@@ -9,6 +9,8 @@ void FileSink::overwrite(std::uint64_t, std::string_view) {
        "overwrite() of a file that only grows - expected a Vfs with overwrite() - implement it in the Vfs.");
 }
 
+std::unique_ptr<FileSource> Vfs::source(const std::string& path) { return std::make_unique<MemorySource>(read(path)); }
+
 std::string parent_of(const std::string& path) {
   const std::size_t last = path.find_last_not_of('/');
   if (last == path.npos) return path.empty() ? "." : "/";

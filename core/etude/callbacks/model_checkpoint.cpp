@@ -70,10 +70,8 @@ ModelCheckpoint::ModelCheckpoint(ModelCheckpointOptions options)
       saves_(options_.save_freq) {
   check(!options_.filepath.empty(), ErrorKind::value, where,
         "no filepath - expected the path of a file or folder - set filepath.");
-  check(!options_.save_weights_only || options_.filepath.ends_with(".safetensors"), ErrorKind::value, where, '"',
-        options_.filepath, "\" for weights - expected a name that ends with .safetensors - change filepath.");
   if (options_.save_weights_only)
-    check_is_path(options_.filepath, where);
+    check_is_weights_file(options_.filepath, where);
   else
     check_saves_to(options_.filepath, where);
   if (options_.initial_value_threshold) set_best(*options_.initial_value_threshold);
@@ -118,9 +116,11 @@ void ModelCheckpoint::save(std::optional<std::int64_t> batch, const Logs& logs) 
   if (options_.save_best_only && !is_best(logs, path)) return;
   if (!options_.save_best_only && options_.verbose > 0)
     print_message(options_.print, "\nEpoch " + std::to_string(epoch_ + 1) + ": saving model to " + path);
-  if (!options_.save_weights_only) return model().save(path);
   vfs_or_host({}, where)->make_folders(parent_of(path));
-  model().save_weights(path);
+  if (options_.save_weights_only)
+    model().save_weights(path);
+  else
+    model().save(path);
 }
 
 bool ModelCheckpoint::is_best(const Logs& logs, const std::string& path) {

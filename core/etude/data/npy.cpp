@@ -1,6 +1,7 @@
 #include "etude/data/npy.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -87,6 +88,15 @@ void copy_booleans(const std::byte* in, std::byte* out, std::int64_t count, std:
         " - expected 0 or 1 - save the array again.");
 }
 
+void widen_halves(const std::byte* in, std::byte* out, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i, in += sizeof(std::uint16_t), out += sizeof(float)) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, in, sizeof bits);
+    const float value = std::bit_cast<Float16>(bits);
+    std::memcpy(out, &value, sizeof value);
+  }
+}
+
 template <class From> void widen(const std::byte* in, std::byte* out, std::int64_t count, std::string_view where) {
   for (std::int64_t i = 0; i < count; ++i, in += sizeof(From), out += sizeof(std::int32_t)) {
     From value;
@@ -169,9 +179,9 @@ void NpyFile::parse_element(std::string_view descr) {
   };
   constexpr Known known[]{{"f4", DType::float32, Element::same, 4},    {"f8", DType::float64, Element::same, 8},
                           {"i4", DType::int32, Element::same, 4},      {"u1", DType::uint8, Element::same, 1},
-                          {"b1", DType::boolean, Element::boolean, 1}, {"i1", DType::int32, Element::int8, 1},
-                          {"i2", DType::int32, Element::int16, 2},     {"i8", DType::int32, Element::int64, 8},
-                          {"u2", DType::int32, Element::uint16, 2}};
+                          {"b1", DType::boolean, Element::boolean, 1}, {"f2", DType::float32, Element::float16, 2},
+                          {"i1", DType::int32, Element::int8, 1},      {"i2", DType::int32, Element::int16, 2},
+                          {"i8", DType::int32, Element::int64, 8},     {"u2", DType::int32, Element::uint16, 2}};
   const bool order = !descr.empty() && (descr.front() == '<' || (descr.front() == '|' && descr.ends_with('1')));
   for (const Known& type : known)
     if (order && descr.substr(1) == type.name) {
@@ -181,7 +191,8 @@ void NpyFile::parse_element(std::string_view descr) {
       return;
     }
   fail(ErrorKind::data, where_, "elements of type \"", descr,
-       "\" - expected little-endian f4, f8, i1, i2, i4, i8, u1, u2 or b1 - save the array as one of them, such as by "
+       "\" - expected little-endian f2, f4, f8, i1, i2, i4, i8, u1, u2 or b1 - save the array as one of them, such as "
+       "by "
        "astype('float32').");
 }
 
@@ -199,6 +210,7 @@ void NpyFile::convert(const std::byte* in, std::int64_t count, std::byte* out) c
       if (count) std::memcpy(out, in, static_cast<std::size_t>(count) * element_size_);
       return;
     case Element::boolean: return copy_booleans(in, out, count, where_);
+    case Element::float16: return widen_halves(in, out, count);
     case Element::int8: return widen<std::int8_t>(in, out, count, where_);
     case Element::int16: return widen<std::int16_t>(in, out, count, where_);
     case Element::int64: return widen<std::int64_t>(in, out, count, where_);
@@ -206,22 +218,17 @@ void NpyFile::convert(const std::byte* in, std::int64_t count, std::byte* out) c
   }
 }
 
-namespace {
-
-Tensor whole(const NpyFile& file) {
-  check_array_like({std::shared_ptr<void>(), &file}, "npy");
-  Tensor all(file.shape(), file.dtype());
-  file.read(0, file.rows(), all.raw());
-  return all;
+Tensor NpyFile::all() const {
+  Tensor result(shape_, dtype_);
+  read_mapped(where_, [&] { convert(bytes_->data() + begin_, result.size(), result.raw()); });
+  return result;
 }
 
-}  // namespace
-
-Tensor read_npy(const std::string& path) { return whole(NpyFile(path)); }
+Tensor read_npy(const std::string& path) { return NpyFile(path).all(); }
 
 Tensor parse_npy(std::span<const std::byte> bytes, std::string_view where) {
   const auto borrowed = std::make_shared<const std::span<const std::byte>>(bytes);
-  return whole(NpyFile(borrowed, std::string(where)));
+  return NpyFile(borrowed, std::string(where)).all();
 }
 
 }  // namespace etude

@@ -12,8 +12,8 @@
 namespace etude {
 
 /// A file of NumPy (.npy), whose rows are read on demand; only the system's cache holds it in memory. float32, float64,
-/// int32, uint8 and bool keep their dtype; int8, int16, int64 and uint16 become int32. Source: numpy/lib/format.py,
-/// versions 1 to 3.
+/// int32, uint8 and bool keep their dtype; float16 becomes float32; int8, int16, int64 and uint16 become int32. Source:
+/// numpy/lib/format.py, versions 1 to 3.
 class NpyFile : public ArrayLike {
  public:
   /// Throws Error(io) if the file cannot be read, Error(data) if it is incomplete, not in C order, or of another byte
@@ -27,9 +27,11 @@ class NpyFile : public ArrayLike {
   /// Throws Error(data) for an int64 out of int32's range and for a bool that is neither 0 nor 1, Error(io) if the file
   /// became shorter.
   void read(std::int64_t first, std::int64_t last, std::byte* out) const override;
+  /// The whole array, which may be a scalar. Throws as read does.
+  Tensor all() const;
 
  private:
-  enum class Element : std::uint8_t { same, boolean, int8, int16, int64, uint16 };
+  enum class Element : std::uint8_t { same, boolean, float16, int8, int16, int64, uint16 };
 
   void parse_header();
   void parse_element(std::string_view descr);

@@ -32,6 +32,23 @@ std::string dictionary(const Shape& shape, DType dtype) {
 
 }  // namespace
 
+/// Magic number, version, length, dictionary, and spaces up to a multiple of 64 bytes, so that any number of rows fits.
+std::string npy_header(const Shape& shape, DType dtype) {
+  check(!descr_of(dtype).empty(), ErrorKind::dtype, "npy", "an array of ", name_of(dtype),
+        " - expected a dtype of NumPy - cast it to float32.");
+  constexpr std::size_t before = 10, alignment = 64;
+  Shape longest = shape;
+  if (shape.rank() > 0) longest[0] = std::numeric_limits<std::int64_t>::max();
+  const std::size_t needed = before + dictionary(longest, dtype).size() + 1;
+  const std::size_t length = (needed + alignment - 1) / alignment * alignment - before;
+  std::string text("\x93NUMPY\x01\x00", 8);
+  text += static_cast<char>(length & 0xff);
+  text += static_cast<char>(length >> 8);
+  text += dictionary(shape, dtype);
+  text.resize(before + length - 1, ' ');
+  return text + '\n';
+}
+
 NpyWriter::NpyWriter(std::string path)
     : files_(vfs_or_host({}, "npy")), path_(std::move(path)), unfinished_(path_ + ".tmp") {
   try {
@@ -62,9 +79,7 @@ void NpyWriter::append(const Tensor& rows) {
     shape_ = shape;
     shape_[0] = 0;
     dtype_ = rows.dtype();
-    check(!descr_of(dtype_).empty(), ErrorKind::dtype, "npy", "rows of ", name_of(dtype_),
-          " - expected a dtype of NumPy - cast them to float32.");
-    file_->append(header());  // its length stays the same; its number of rows changes
+    file_->append(npy_header(shape_, dtype_));  // its length stays the same; its number of rows changes
     begun_ = true;
   }
   check(shape.slice(1, shape.rank()) == shape_.slice(1, shape_.rank()) && rows.dtype() == dtype_, ErrorKind::shape,
@@ -78,27 +93,12 @@ void NpyWriter::commit() {
   check_unfinished();
   check(begun_, ErrorKind::data, "npy", "no rows for \"", path_,
         "\" - expected at least one append() - check the data.");
-  file_->overwrite(0, header());
+  file_->overwrite(0, npy_header(shape_, dtype_));
   file_->sync();
   file_.reset();
   files_->rename(unfinished_, path_);
   whole_ = true;
   files_->sync_folder(parent_of(path_));
-}
-
-/// Magic number, version, length, dictionary, and spaces up to a multiple of 64 bytes, so that any number of rows fits.
-std::string NpyWriter::header() const {
-  constexpr std::size_t before = 10, alignment = 64;
-  Shape longest = shape_;
-  longest[0] = std::numeric_limits<std::int64_t>::max();
-  const std::size_t needed = before + dictionary(longest, dtype_).size() + 1;
-  const std::size_t length = (needed + alignment - 1) / alignment * alignment - before;
-  std::string text("\x93NUMPY\x01\x00", 8);
-  text += static_cast<char>(length & 0xff);
-  text += static_cast<char>(length >> 8);
-  text += dictionary(shape_, dtype_);
-  text.resize(before + length - 1, ' ');
-  return text + '\n';
 }
 
 }  // namespace etude

@@ -9,9 +9,12 @@
 
 namespace etude {
 
+/// The bytes of a .npy file before those of the array. Throws Error(dtype) for bfloat16, which NumPy lacks. Source:
+/// numpy/lib/format.py, version 1.0.
+std::string npy_header(const Shape& shape, DType dtype);
+
 /// Writes a file of NumPy (.npy) piece by piece. The number of rows need not be known in advance. The file gets its
 /// name when it is complete: until then, even after a loss of power, other programs see the previous file of that name.
-/// Source: numpy/lib/format.py, version 1.0.
 ///
 ///     NpyWriter file("predictions.npy");
 ///     for (const Tensor& rows : batches) file.append(rows);
@@ -34,7 +37,6 @@ class NpyWriter {
 
  private:
   void check_unfinished() const;
-  std::string header() const;
 
   const std::shared_ptr<Vfs> files_;
   const std::string path_, unfinished_;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "etude/base/tensor.hpp"
@@ -15,24 +16,22 @@ namespace etude {
 
 /// The arrays in a file of numpy.savez or savez_compressed, by their names. `limit`: the most bytes after expansion of
 /// all compressed arrays, by default 100 times the file's size, or 1 MiB if that is more. Throws Error(io) if the file
-/// cannot be read, Error(data) if it is damaged or has other contents than arrays that read_npy reads, Error(state) for
-/// compressed arrays in builds without zlib.
+/// cannot be read, Error(data) if it is damaged or has other contents than arrays that read_npy reads.
 std::map<std::string, Tensor> read_npz(const std::string& path, std::optional<std::uint64_t> limit = {});
 /// The same from memory. `where` names the source in errors.
 std::map<std::string, Tensor> parse_npz(std::span<const std::byte> bytes, std::string_view where = "npz",
                                         std::optional<std::uint64_t> limit = {});
 
-/// An array in a .npz file: a .npy file.
-struct NpzEntry {
-  /// Its name, without ".npy".
-  std::string name;
-  /// The bytes of the .npy file, or of a gzip file that contains it.
-  std::vector<std::byte> bytes;
-  /// Whether they are gzipped.
-  bool gzipped;
+/// Options of write_npz.
+struct WriteNpzOptions {
+  /// Whether the arrays are compressed, as by numpy.savez_compressed.
+  bool compressed = false;
 };
 
-/// The arrays of a .npz file that is in memory, still compressed, for hosts that expand them by other means than zlib.
-std::vector<NpzEntry> npz_entries(std::span<const std::byte> bytes, std::string_view where = "npz");
+/// Writes arrays to a file that numpy.load reads, in this order. Readers find the previous file or the complete new
+/// one. Throws Error(io) on failure, Error(dtype) for bfloat16, which NumPy lacks, and Error(value) for names that are
+/// not unique, or not relative paths.
+void write_npz(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& arrays,
+               const WriteNpzOptions& options = {});
 
 }  // namespace etude

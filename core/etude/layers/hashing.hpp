@@ -42,6 +42,8 @@ class Hashing : public StringLayer {
                                    .text = "Numbers of bins of strings or integers by their hashes: [..] -> [..].",
                                    .example = R"({"num_bins": 4})"};
   explicit Hashing(HashingOptions options);
+  /// The number of bins.
+  std::int64_t num_bins() const { return described_options<HashingOptions>().num_bins; }
   using StringLayer::operator();
   /// The result for numbers.
   Tensor operator()(const Tensor& x) const { return compute({x}); }
@@ -82,6 +84,8 @@ class HashedCrossing : public StringLayer {
                                        "[batch].",
                                    .example = R"({"num_bins": 4})"};
   explicit HashedCrossing(HashedCrossingOptions options);
+  /// The number of bins.
+  std::int64_t num_bins() const { return described_options<HashedCrossingOptions>().num_bins; }
   /// The result for a list of features.
   Tensor operator()(const std::vector<StringsOrTensor>& features) const { return compute(features); }
   Tensor compute(const std::vector<StringsOrTensor>& inputs) const override;

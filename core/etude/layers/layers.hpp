@@ -12,6 +12,7 @@
 #include "etude/layers/einsum_dense.hpp"
 #include "etude/layers/embedding.hpp"
 #include "etude/layers/extents.hpp"
+#include "etude/layers/feature_space.hpp"
 #include "etude/layers/global_pooling.hpp"
 #include "etude/layers/gru.hpp"
 #include "etude/layers/hashing.hpp"
@@ -27,7 +28,10 @@
 #include "etude/layers/pooling.hpp"
 #include "etude/layers/preprocessing_audio.hpp"
 #include "etude/layers/preprocessing_augmentation.hpp"
+#include "etude/layers/preprocessing_boxes.hpp"
+#include "etude/layers/preprocessing_clahe.hpp"
 #include "etude/layers/preprocessing_color.hpp"
+#include "etude/layers/preprocessing_elastic.hpp"
 #include "etude/layers/preprocessing_images.hpp"
 #include "etude/layers/preprocessing_lookup.hpp"
 #include "etude/layers/preprocessing_mixing.hpp"
@@ -35,6 +39,7 @@
 #include "etude/layers/preprocessing_perspective.hpp"
 #include "etude/layers/preprocessing_random.hpp"
 #include "etude/layers/projected_attention.hpp"
+#include "etude/layers/random_fourier_features.hpp"
 #include "etude/layers/rnn.hpp"
 #include "etude/layers/scored_attention.hpp"
 #include "etude/layers/separable_convolution.hpp"
@@ -73,12 +78,13 @@ using NormalizationLayers = ClassList<BatchNormalization, GroupNormalization, La
 using MergingLayers = ClassList<Add, Average, Concatenate, Dot, Maximum, Minimum, Multiply, Subtract>;
 using AttentionLayers = ClassList<AdditiveAttention, Attention, GroupedQueryAttention, MultiHeadAttention>;
 using PreprocessingLayers =
-    ClassList<Normalization, Discretization, CategoryEncoding, IntegerLookup, StringLookup, TextVectorization, Hashing,
-              HashedCrossing, MelSpectrogram, STFTSpectrogram, Pipeline, Resizing, CenterCrop, AutoContrast,
-              Equalization, RandomFlip, RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear,
-              RandomPerspective, RandAugment, RandomBrightness, RandomColorDegeneration, RandomContrast, RandomHue,
-              RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale, RandomColorJitter,
-              RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix>;
+    ClassList<Normalization, Discretization, CategoryEncoding, RandomFourierFeatures, IntegerLookup, StringLookup,
+              TextVectorization, Hashing, HashedCrossing, MelSpectrogram, STFTSpectrogram, Pipeline, Resizing,
+              CenterCrop, AutoContrast, Equalization, ContrastLimitedAdaptiveHistogramEqualization, RandomFlip,
+              RandomCrop, RandomTranslation, RandomZoom, RandomRotation, RandomShear, RandomPerspective,
+              RandomElasticTransform, AugMix, RandAugment, RandomBrightness, RandomColorDegeneration, RandomContrast,
+              RandomHue, RandomSaturation, RandomSharpness, RandomPosterization, RandomInvert, RandomGrayscale,
+              RandomColorJitter, RandomGaussianBlur, Solarization, RandomErasing, MixUp, CutMix, MaxNumBoundingBoxes>;
 
 using Layers =
     Concatenated<CoreLayers, ActivationLayers, ConvolutionLayers, PoolingLayers, ReshapingLayers, RecurrentLayers,

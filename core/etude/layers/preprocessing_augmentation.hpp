@@ -50,7 +50,60 @@ class RandAugment : public RandomImageLayer {
   std::vector<LayerPtr> changes_;
 };
 
+struct AugMixOptions {
+  Doubles value_range = {0, 255};
+  std::int64_t num_chains = 3;
+  std::int64_t chain_depth = 3;
+  Doubles factor = 0.3;
+  double alpha = 1;
+  bool all_ops = true;
+  std::string interpolation = "bilinear";
+  std::optional<std::int64_t> seed = {};
+  std::string data_format = "channels_last";
+  std::string name = {};
+  std::string dtype = {};
+  static constexpr auto fields() {
+    using Options = AugMixOptions;
+    return option_rows(
+        value_range_fields<Options>(),
+        option<&Options::num_chains>("Number of chains of changes, whose results are mixed."),
+        option<&Options::chain_depth>("Number of changes of a chain, one after the other. Each is drawn, or none, the "
+                                      "same for all images of a batch."),
+        option<&Options::factor>(
+            "Least and greatest strength of the changes, from 0 to 1; or one number f for 0 to f."),
+        option<&Options::alpha>("Parameter of the Dirichlet distribution of the shares of the chains, and of the beta "
+                                "distribution of the share of the original, drawn for each batch."),
+        option<&Options::all_ops>("Whether brightness, saturation, contrast and sharpness are changed, too."),
+        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."), random_image_fields<Options>());
+  }
+};
+
+/// In training, mixes images with num_chains copies of them; otherwise x. Each copy is changed by up to chain_depth
+/// layers that are drawn among those of RandAugment, with `all_ops` false among those that neither change the
+/// brightness, the saturation, the contrast nor the sharpness. Images have three channels. Throws Error(value) for
+/// numbers out of range. Source: keras/src/layers/preprocessing/image_preprocessing/aug_mix.py.
+class AugMix : public RandomImageLayer {
+ public:
+  using Options = AugMixOptions;
+  static constexpr ClassText about{
+      "AugMix", "In training, mixes images with changed copies of them: [.., height, width, channels] -> [..]."};
+  explicit AugMix(const AugMixOptions& options = {});
+  std::vector<LayerPtr> layers() const override { return changes_; }
+
+ protected:
+  Value transform(Value images) override;
+
+ private:
+  Value shares(Value images, std::int64_t count);
+
+  std::int64_t chains_, depth_;
+  double alpha_;
+  image_ops::Range value_range_;
+  std::vector<LayerPtr> changes_;
+};
+
 namespace layers {
+inline constexpr Factory<AugMix> aug_mix;
 inline constexpr Factory<RandAugment> rand_augment;
 }  // namespace layers
 

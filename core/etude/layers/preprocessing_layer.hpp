@@ -23,6 +23,8 @@ class PreprocessingLayer : public Layer {
     finalize_state();
   }
 
+  /// Whether data sets the state: not if the options do.
+  virtual bool adapts() const = 0;
   /// The first step of adapt: forgets all data. Throws as adapt does.
   virtual void reset_state() = 0;
   /// The second step, for each batch: adds its numbers.

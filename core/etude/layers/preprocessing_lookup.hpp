@@ -59,6 +59,7 @@ class IntegerLookup : public PreprocessingLayer {
                                    .example = R"({"vocabulary": [3, 5]})"};
   explicit IntegerLookup(IntegerLookupOptions options = {});
   Value call(Value x, bool training) override;
+  bool adapts() const override { return adapts_; }
   void reset_state() override;
   void update_state(const Tensor& batch) override;
   void finalize_state() override;

@@ -41,6 +41,7 @@ class Normalization : public PreprocessingLayer {
   explicit Normalization(NormalizationOptions options = {});
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
+  bool adapts() const override { return options_.mean.empty(); }
   void reset_state() override;
   void update_state(const Tensor& batch) override;
   void finalize_state() override;
@@ -88,6 +89,9 @@ class Discretization : public PreprocessingLayer {
                                    .example = R"({"bin_boundaries": [0.0, 1.0]})"};
   explicit Discretization(DiscretizationOptions options);
   Value call(Value x, bool training) override;
+  bool adapts() const override { return options_.num_bins.has_value(); }
+  /// The number of bins.
+  std::int64_t num_bins() const { return boundaries_.size() + 1; }
   void reset_state() override;
   void update_state(const Tensor& batch) override;
   void finalize_state() override;

@@ -70,6 +70,8 @@ class VocabularyLayer : public StringLayer {
     finalize_state();
   }
 
+  /// Whether data sets the vocabulary: not if the options do.
+  bool adapts() const { return adapts_; }
   /// The first step of adapt: forgets all data. Throws as adapt does.
   void reset_state();
   /// The second step, for each batch: counts its tokens.

@@ -3,9 +3,12 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/detail/config_fields.hpp"
+#include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/keras_file.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
-#include "etude/saving/detail/registry.hpp"
+#include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/save_model.hpp"
 
 namespace etude {
@@ -54,10 +57,21 @@ ModelPtr without_values(const Json& json) {
   return model_from_json(json);
 }
 
+/// A model that is a file.
+ModelPtr load_file(const std::string& path, const LoadModelOptions& options, Vfs& files) {
+  const FileFormat format = format_of(path, files);
+  if (format == FileFormat::keras) return load_keras(path, options);
+  if (format == FileFormat::hdf5) return load_h5(path, options);
+  refuse_format(format, path, "load_model",
+                "a folder that Model::save wrote, a .keras file, or an .h5 file of Keras 2");
+}
+
 }  // namespace
 
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
-  if (host().files && host().files->kind(folder) != PathKind::folder) check_saves_to(folder, "load_model");
+  check_is_path(folder, "load_model");
+  const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
+  if (files->kind(folder) == PathKind::file) return load_file(folder, options, *files);
   const std::optional<Checkpoint> checkpoint = load_newest_checkpoint(folder);
   check(checkpoint.has_value(), ErrorKind::io, "load_model", '"', folder,
         "\" holds no model - expected a folder that Model::save wrote - check the path.");
@@ -74,11 +88,6 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   return model;
 }
 
-ModelPtr model_from_json(std::string_view text) {
-  const Json json = parse_json(text, "config");
-  check(is_model_class(class_name_in(json)), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
-        "\" - expected Sequential or Functional", " - make layers by from_json<Layer>().");
-  return model_from_json(json);
-}
+ModelPtr model_from_json(std::string_view text) { return compiled_from_json(parse_json(text, "config")); }
 
 }  // namespace etude

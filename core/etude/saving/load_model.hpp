@@ -24,8 +24,9 @@ struct LoadModelOptions {
 /// places, such as "model.keras", Error(data) for a folder that is damaged or holds no model.
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options = {});
 
-/// The model of a text that to_json<Layer>() wrote, with new weights. Throws as from_json<Layer>() does, Error(value)
-/// for a layer that is not a model, and Error(state) if memory does not suffice for the weights.
+/// The model of a text that to_json<Layer>() or Keras wrote, or of the model.json of a TensorFlow.js layers model, with
+/// new weights; compiled if the text says how. Throws as from_json<Layer>() does, Error(value) for a layer that is not
+/// a model, and Error(state) if memory does not suffice for the weights.
 ModelPtr model_from_json(std::string_view text);
 
 }  // namespace etude

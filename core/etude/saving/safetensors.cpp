@@ -152,7 +152,8 @@ std::string safetensors_header(std::span<const NamedTensor> tensors,
   return length + text;
 }
 
-Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& path) {
+Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& path,
+                              const std::function<bool(const std::string&)>& wanted) {
   check(file.size() >= length_bytes, ErrorKind::data, "safetensors", '"', path, "\" has ", file.size(),
         " bytes - expected at least 8 - the file is cut off.");
   std::uint64_t length = 0;
@@ -169,6 +170,7 @@ Safetensors parse_safetensors(std::span<const std::byte> file, const std::string
   Safetensors result{.tensors = {}, .metadata = std::move(parsed.metadata)};
   result.tensors.reserve(parsed.tensors.size());
   for (TensorEntry& entry : parsed.tensors) {
+    if (wanted && !wanted(entry.name)) continue;
     Tensor tensor = tensor_of(entry, data, data_begin, path);
     result.tensors.push_back({std::move(entry.name), std::move(tensor)});
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -40,8 +41,9 @@ std::string safetensors_header(std::span<const NamedTensor> tensors,
 /// float32, which holds them exactly. Throws Error(data), with the byte, for everything that the format forbids:
 /// duplicates, gaps, overlaps, trailing bytes, sizes that do not match; for a header longer than 100 MB, more than a
 /// million tensors, ranks above 8; and for dtypes that Étude lacks. No memory is allocated for data that the file does
-/// not contain.
-Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& path);
+/// not contain. With `wanted`, only tensors of those names are decoded: others may have any dtype.
+Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& path,
+                              const std::function<bool(const std::string& name)>& wanted = {});
 
 /// Writes a file so that readers find the complete old one or the complete new one. Throws Error(io) on failure.
 void save_safetensors(const std::string& path, const Safetensors& contents, const std::shared_ptr<Vfs>& files = {});

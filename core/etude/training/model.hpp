@@ -10,6 +10,7 @@
 #include "etude/training/detail/compiled_losses.hpp"
 #include "etude/training/detail/compiled_metrics.hpp"
 #include "etude/training/history.hpp"
+#include "etude/training/load_weights_options.hpp"
 #include "etude/training/options.hpp"
 #include "etude/training/prediction_stream.hpp"
 #include "etude/training/step.hpp"
@@ -23,7 +24,7 @@ void save_model(const Model& model, const std::string& folder);
 /// Implements Model::save_weights.
 void save_weights(const Model& model, const std::string& path);
 /// Implements Model::load_weights.
-void load_weights(Model& model, const std::string& path);
+void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
 
 class LoopModel;
 class StepFunction;
@@ -194,12 +195,18 @@ class Model : public Layer {
   /// Error(value) for a model of a custom class, or with functions that have no name, and for names of unsupported
   /// formats and places, such as "model.keras" and "localstorage://model"; Error(io).
   void save(const std::string& folder) const { save_model(*this, folder); }
-  /// Saves, or loads, only the weights. The file's name ends with ".safetensors". The names of tensors are their
-  /// layers' paths in the model: "dense_1/kernel". Throw Error(value) for other names; Error(state) for a model that is
-  /// not built. Loading sets all weights or none: Error(data) for a file that is damaged or has other tensors.
+  /// Saves only the weights, to a file whose name ends with ".safetensors", or with ".npz" for NumPy. The names of
+  /// tensors are their layers' paths in the model: "dense_1/kernel". Throws Error(value) for other names of files,
+  /// Error(state) for a model that is not built, Error(io).
   void save_weights(const std::string& path) const { etude::save_weights(*this, path); }
-  /// Sets the weights from a file that save_weights wrote.
-  void load_weights(const std::string& path) { etude::load_weights(*this, path); }
+  /// Loads only the weights, from a file that save_weights wrote or from one of another library: safetensors, arrays of
+  /// NumPy (.npz), or the model.json of TensorFlow.js with the files beside it. `options` rename tensors, and transpose
+  /// those of PyTorch. Values of other dtypes are converted. Loading sets all weights or none: throws Error(data) for a
+  /// file that is damaged or has other tensors than the model, Error(value) for other formats, with the way to convert
+  /// them, Error(state) for a model that is not built, Error(io).
+  void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) {
+    etude::load_weights(*this, path, options);
+  }
 
   /// Callbacks set these. fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict
   /// stop after this execution.

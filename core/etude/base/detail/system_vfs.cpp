@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -137,6 +138,37 @@ class SystemLock : public FileLock {
   Descriptor file_;
 };
 
+class SystemSource : public FileSource {
+ public:
+  SystemSource(const SystemCalls& system, const std::string& path)
+      : system_(system), path_(path), file_(system_, path, O_RDONLY, "read") {
+    struct stat status{};
+    if (system_.call("fstat", [&] { return ::fstat(file_, &status); }) < 0)
+      fail_at_path(path_, "read", std::strerror(errno));
+    if (S_ISDIR(status.st_mode)) fail_at_path(path_, "read", std::strerror(EISDIR));
+    size_ = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
+  }
+
+  std::uint64_t size() const override { return size_; }
+  void read(std::uint64_t at, std::span<std::byte> out) override {
+    while (!out.empty()) {
+      const auto count = system_.move("pread", std::min(out.size(), std::size_t{1} << 30), [&](std::size_t most) {
+        return ::pread(file_, out.data(), most, static_cast<off_t>(at));
+      });
+      if (count < 0) fail_at_path(path_, "read", std::strerror(errno));
+      if (count == 0) fail_at_path(path_, "read", "it ended while it was read");
+      at += static_cast<std::uint64_t>(count);
+      out = out.subspan(static_cast<std::size_t>(count));
+    }
+  }
+
+ private:
+  const SystemCalls system_;
+  const std::string path_;
+  Descriptor file_;
+  std::uint64_t size_ = 0;
+};
+
 class SystemVfs : public Vfs {
  public:
   explicit SystemVfs(SystemFault fault) : system_(std::move(fault)) {}
@@ -165,6 +197,10 @@ class SystemVfs : public Vfs {
     const char* name = system_path(path, "read");
     if (system_.call("stat", [&] { return ::stat(name, &status); }) < 0) refuse(path, "read");
     return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  std::unique_ptr<FileSource> source(const std::string& path) override {
+    return std::make_unique<SystemSource>(system_, path);
   }
 
   std::unique_ptr<FileSink> open(const std::string& path, bool append) override {

@@ -98,9 +98,6 @@ Sampling sampling_of(std::string_view fill_mode, std::string_view interpolation,
           fill_value};
 }
 
-namespace {
-
-/// A whole coordinate, moved into [0, count).
 Value inside(Value at, std::int64_t count, Sampling::Fill fill) {
   const auto n = static_cast<double>(count);
   switch (fill) {
@@ -110,21 +107,22 @@ Value inside(Value at, std::int64_t count, Sampling::Fill fill) {
       const Value wave = ops::absolute(remainder(at * 2 + (2 * n + 1), 4 * n) - 2 * n);
       return (wave - 1) * 0.5;
     }
+    case Sampling::Fill::mirror:
+      if (count > 1) return ops::absolute(remainder(at + (n - 1), 2 * n - 2) - (n - 1));
+      break;
     case Sampling::Fill::constant:
     case Sampling::Fill::nearest: break;
   }
   return ops::clip(at, 0, n - 1);
 }
 
+namespace {
+
 /// Whether a whole coordinate is one of an image's.
 Value is_inside(Value at, std::int64_t count) {
   return ops::logical_and(ops::less_equal(ops::scalar(0, at), at),
                           ops::less(at, ops::scalar(static_cast<double>(count), at)));
 }
-
-}  // namespace
-
-namespace {
 
 /// The pixels at any coordinates, which broadcast to [batch, height, width, 1].
 Value sampled(Value images, Value at_y, Value at_x, const Sampling& sampling) {
@@ -169,6 +167,24 @@ Value perspective_transform(Value images, const Corners& corners, const Sampling
   const auto bounded = [](Value at, std::int64_t count) { return ops::clip(at, -2, static_cast<double>(count + 1)); };
   return sampled(images, bounded((e + 1 / corners.bottom) * y / divisor, height),
                  bounded((c + 1 / corners.right) * x / divisor, width), sampling);
+}
+
+Value elastic_transform(Value images, Value noise, Value strength, Value sigma, double most, const Sampling& sampling) {
+  // The extent of the bell depends on sigma, which is drawn: weights beyond it are zeros.
+  const auto radius = static_cast<std::int64_t>(std::floor(6 * most)) / 2;
+  const auto blurred = [&](Value x, std::ptrdiff_t axis) {
+    const Value at = ops::absolute(arange(2 * radius + 1, axis, images) - static_cast<double>(radius));
+    const Value width = ops::maximum(sigma, ops::scalar(1e-6, sigma));
+    const Value bell = ops::exp(ops::square(at / width) * -0.5);
+    const Value weights =
+        ops::where(ops::less_equal(at, ops::floor(ops::floor(sigma * 6) * 0.5)), bell, ops::scalar(0, bell));
+    Shape shape{1, 1};
+    shape[axis] = 2 * radius + 1;
+    return filtered(x, ops::reshape(weights / ops::sum(weights), shape));
+  };
+  const Value moved = blurred(blurred(noise * sigma, 0), 1) * strength;
+  const Value y = arange(images.shape()[1], 1, images), x = arange(images.shape()[2], 2, images);
+  return sampled(images, y + ops::slice(moved, 3, 1, 1), x + ops::slice(moved, 3, 0, 1), sampling);
 }
 
 Interpolation interpolation_of(std::string_view name, std::string_view where) {

@@ -43,14 +43,17 @@ Value pixels_at(Value images, Value y, Value x);
 
 /// How a transform reads between pixels and beyond the edges.
 struct Sampling {
-  /// What lies beyond the edges: fill_value; the pixels of the edge; the image reflected; the image repeated.
-  enum class Fill : std::uint8_t { constant, nearest, reflect, wrap };
+  /// What lies beyond the edges: fill_value; the pixels of the edge; the image reflected; the image repeated; the image
+  /// reflected without repeating the pixels of the edge.
+  enum class Fill : std::uint8_t { constant, nearest, reflect, wrap, mirror };
   Fill fill;
   /// Whether each result is the nearest pixel. Otherwise four pixels are interpolated.
   bool nearest;
   double fill_value;
 };
-/// Throws Error(value) for unknown names.
+/// A whole coordinate, moved into [0, count).
+Value inside(Value at, std::int64_t count, Sampling::Fill fill);
+/// Throws Error(value) for unknown names; "mirror" is one of them.
 Sampling sampling_of(std::string_view fill_mode, std::string_view interpolation, double fill_value,
                      std::string_view where);
 
@@ -69,6 +72,11 @@ struct Corners {
 };
 /// Images whose corners are moved, in perspective. Source: perspective_transform in keras/src/backend/jax/image.py.
 Value perspective_transform(Value images, const Corners& corners, const Sampling& sampling);
+
+/// Images whose pixels are moved by `strength` times the noise, along x and y in its two channels, which is blurred by
+/// a bell of the standard deviation sigma: noise [batch, height, width, 2], both others scalars. The bell ends at three
+/// standard deviations; `most` is the greatest sigma. Source: elastic_transform in keras/src/backend/jax/image.py.
+Value elastic_transform(Value images, Value noise, Value strength, Value sigma, double most, const Sampling& sampling);
 
 /// The interpolation of resized images.
 enum class Interpolation : std::uint8_t { nearest, bilinear };

@@ -6,6 +6,7 @@
 #include "etude/losses/loss.hpp"
 #include "etude/optimizers/optimizer.hpp"
 #include "etude/regularizers/regularizer.hpp"
+#include "etude/saving/detail/keras_form.hpp"
 
 namespace etude {
 namespace {
@@ -65,26 +66,24 @@ const JsonType& type_of(const Field& field, const FieldPlace& place) {
   return *found;
 }
 
-/// The value of a field. Keras 3 writes a dtype as {"class_name": "DTypePolicy", "config": {"name": "float32"}}.
-const Json& value_of(const Json& json, const Field& field) {
-  if (std::string_view(field.name) != "dtype" || !json.is_object()) return json;
-  const auto config = json.find("config");
-  const auto class_name = json.find("class_name");
-  if (config == json.end() || class_name == json.end() || *class_name != "DTypePolicy") return json;
-  const auto name = config->find("name");
-  return name == config->end() ? json : *name;
-}
-
 }  // namespace
 
-void read_config(std::span<const Field> fields, void* options, const std::string& class_name, const Json& config) {
+const Json* function_in(const Json& json) {
+  if (!json.is_object()) return nullptr;
+  const auto class_name = json.find("class_name"), name = json.find("config");
+  const bool is_function = class_name != json.end() && *class_name == "function" && name != json.end();
+  return is_function && name->is_string() ? &*name : nullptr;
+}
+
+void read_config(std::span<const Field> fields, void* options, const std::string& class_name, const Json& given) {
+  const Json config = present_config(fields, class_name, given);
   std::size_t used = 0;
   for (const Field& field : fields) {
     const auto found = config.find(field.name);
     if (found == config.end()) continue;
     ++used;
     const FieldPlace place{class_name, field.name};
-    type_of(field, place).read(value_of(*found, field), field.member(options), place);
+    type_of(field, place).read(*found, field.member(options), place);
   }
   if (used == config.size()) return;
   std::string known;

@@ -137,13 +137,18 @@ inline void read_field(const Json& json, Shape& field, const FieldPlace& place) 
 /// [...], "dtype": ...}}.
 void read_field(const Json& json, initializers::ConstantValue& field, const FieldPlace& place);
 Json field_json(const initializers::ConstantValue& field, const FieldPlace& place);
+/// The name of a function of Keras: {"module": "builtins", "class_name": "function", "config": "relu", …}; null for
+/// other JSON.
+const Json* function_in(const Json& json);
 inline void read_field(const Json& json, Activation& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = {});
+  if (const Json* name = function_in(json)) return read_field(*name, field, place);
   if (!json.is_string()) place.wrong(json, "an activation's name");
   field = json.get<std::string>();
 }
 template <class T> void read_field(const Json& json, Choice<T>& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = {});
+  if (const Json* name = function_in(json)) return read_field(*name, field, place);
   if (!json.is_string() && !json.is_object()) place.wrong(json, "a name, or a class and its config");
   field = json.is_string() ? Choice<T>(json.get<std::string>()) : Choice<T>(object_from_json<T>(json));
 }
@@ -238,7 +243,9 @@ template <class T> Json field_json(const Choice<T>& field, const FieldPlace&) {
 inline Json field_json(const LayerPtr& field, const FieldPlace&) {
   return field ? object_to_json<Layer>(*field) : Json(nullptr);
 }
+/// Keras takes an empty list of numbers or texts as one that was passed, and null as the default.
 template <class T> Json field_json(const std::vector<T>& field, const FieldPlace& place) {
+  if (field.empty() && (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)) return nullptr;
   Json json = Json::array();
   for (const T& element : field) json.push_back(field_json(element, place));
   return json;

@@ -1,6 +1,10 @@
 #include "etude/saving/detail/input_config.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "etude/base/error.hpp"
+#include "etude/saving/detail/keras_form.hpp"
 
 namespace etude {
 
@@ -11,17 +15,31 @@ const Json& array_in(const Json& config, const char* name, const std::string& cl
   return *found;
 }
 
+Json by_name_or_listed(Json tensors, const std::vector<std::string>& names) {
+  if (names.empty()) return tensors.size() == 1 ? Json(tensors.front()) : tensors;
+  Json object = Json::object();
+  for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = std::move(tensors[i]);
+  return object;
+}
+
+std::vector<std::string> sorted_names(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : object.items()) names.push_back(name);
+  std::ranges::sort(names);
+  return names;
+}
+
 Json input_layer_json(const SymbolicTensor& input) {
-  return {{"class_name", "InputLayer"},
-          {"config",
-           {{"batch_shape", field_json(input.shape(), {})},
-            {"dtype", std::string(name_of(input.dtype()))},
-            {"name", input.name()}}}};
+  return keras_object("layer", "InputLayer",
+                      {{"batch_shape", field_json(input.shape(), {})},
+                       {"dtype", std::string(name_of(input.dtype()))},
+                       {"name", input.name()}});
 }
 
 Shape input_shape_in(const Json& config) {
   Shape shape;
-  read_field(array_in(config, "batch_shape", "InputLayer"), shape, {"InputLayer", "batch_shape"});
+  const char* name = config.contains("batch_input_shape") ? "batch_input_shape" : "batch_shape";  // Keras 2, and 3
+  read_field(array_in(config, name, "InputLayer"), shape, {"InputLayer", name});
   check(shape.rank() > 0, ErrorKind::data, "InputLayer", "an empty \"batch_shape\" - expected [null, …] - check it.");
   return shape;
 }

@@ -5,12 +5,13 @@
 #include <set>
 #include <unordered_map>
 
-#include "etude/data/columns.hpp"
 #include "etude/layers/recurrent.hpp"
+#include "etude/saving/detail/call_config.hpp"
 #include "etude/saving/detail/input_config.hpp"
+#include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/op_config.hpp"
-#include "etude/saving/detail/registry.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/sequential.hpp"
 
@@ -30,6 +31,27 @@ LayerOptions options_in(const Json& config, const std::string& class_name) {
           .trainable = field_in(config, "trainable", class_name, true)};
 }
 
+/// A layer of a model, with the shape of its only input.
+Json layer_json(const Layer& layer, const std::optional<Shape>& input) {
+  Json json = object_to_json<Layer>(layer);
+  if (input && !dynamic_cast<const Functional*>(&layer))
+    json["build_config"] = {{"input_shape", field_json(*input, {})}};
+  return json;
+}
+
+/// The shapes of the inputs of the layers, as far as they are known.
+std::vector<std::optional<Shape>> input_shapes(const Sequential& model) {
+  const std::vector<LayerPtr> layers = model.layers();
+  std::vector<std::optional<Shape>> shapes(layers.size());
+  if (!model.has_input()) return shapes;
+  SymbolicTensor at = model.outputs().front();
+  for (std::size_t i = layers.size(); i > 0 && at.call()->layer == layers[i - 1]; --i) {
+    at = SymbolicTensor(at.call()->inputs.front());
+    shapes[i - 1] = at.shape();
+  }
+  return shapes;
+}
+
 Json sequential_config(const Sequential& model) {
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
   if (model.has_input()) {
@@ -37,7 +59,8 @@ Json sequential_config(const Sequential& model) {
     config["layers"].push_back(input_layer_json(input));
     config["build_input_shape"] = field_json(input.shape(), {});
   }
-  for (const LayerPtr& layer : model.layers()) config["layers"].push_back(object_to_json<Layer>(*layer));
+  const std::vector<std::optional<Shape>> shapes = input_shapes(model);
+  for (std::size_t i = 0; i < shapes.size(); ++i) config["layers"].push_back(layer_json(*model.layers()[i], shapes[i]));
   if (!model.has_input() && model.built() && model.input_shape())
     config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
   return config;
@@ -50,12 +73,15 @@ ModelPtr sequential_from(const Json& config) {
   std::vector<LayerPtr> layers;
   auto shape = field_in<std::optional<Shape>>(config, "build_input_shape", "Sequential", std::nullopt);
   const Json& all = array_in(config, "layers", "Sequential");
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (i == 0 && is_input(all[i])) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool input = i == 0 && is_input(all[i]);
+    if (input || (i == 0 && all[i].contains("config") && all[i]["config"].contains("batch_input_shape")))
       shape = input_shape_in(config_in(all[i]));
-      if ((*shape)[0] == -1) layers.push_back(input_layer_from(config_in(all[i])));
-    } else
+    if (!input)
       layers.push_back(object_from_json<Layer>(all[i]));
+    else if ((*shape)[0] == -1)
+      layers.push_back(input_layer_from(config_in(all[i])));
+  }
   auto model = std::make_shared<Sequential>(std::move(layers), options_in(config, "Sequential"));
   if (shape) model->build(*shape);
   return model;
@@ -63,22 +89,6 @@ ModelPtr sequential_from(const Json& config) {
 
 // A Functional model in Keras's form: each layer has a node for each of its calls. A node lists the input tensors by
 // their history: a layer, the number of its call, and the number of the call's output.
-
-/// The names of an object's members, sorted, as those of a dict are.
-std::vector<std::string> sorted_names(const Json& object) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : object.items()) names.push_back(name);
-  std::ranges::sort(names);
-  return names;
-}
-
-/// A list of tensors, or a dict of them.
-Json listed(const std::vector<Json>& tensors, const std::vector<std::string>& names) {
-  if (names.empty()) return tensors;
-  Json object = Json::object();
-  for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = tensors[i];
-  return object;
-}
 
 /// The calls of a graph by layer; each layer's calls are in the order of their dependencies.
 class Calls {
@@ -94,6 +104,12 @@ class Calls {
   }
 
   const std::vector<std::shared_ptr<const LayerCall>>& of(const LayerPtr& layer) const { return calls_.at(layer); }
+
+  /// The shape of the only input of a layer that has one, in its first call.
+  std::optional<Shape> only_shape(const LayerPtr& layer) const {
+    const auto& inputs = of(layer).front()->inputs;
+    return inputs.size() == 1 ? std::optional(inputs.front().shape()) : std::nullopt;
+  }
 
   Json history(const SymbolicTensor& tensor) const {
     return {tensor.name(), numbers_.at(tensor.call().get()), tensor.output()};
@@ -121,25 +137,22 @@ Json functional_config(const Functional& model) {
           of_layer.size(), " times - expected one call of each op - apply an op, or a layer, for each.");
     Json json = of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0})
                 : op                             ? op_to_json(*op)
-                                                 : object_to_json<Layer>(*layer);
+                                                 : layer_json(*layer, calls.only_shape(layer));
     json["name"] = layer->name();
     json["inbound_nodes"] = Json::array();
     for (const auto& call : of_layer) {
-      std::vector<Json> inputs;
+      Json inputs = Json::array();
       for (const SymbolicTensor& input : call->inputs) inputs.push_back(calls.tensor(input));
       if (inputs.empty()) continue;
-      const auto* inner = dynamic_cast<const Model*>(layer.get());
-      const std::vector<std::string> keys = inner ? inner->input_keys() : std::vector<std::string>();
-      Json arguments = op ? op_arguments(*op, inputs) : Json::array();
-      if (!op) arguments.push_back(inputs.size() == 1 && keys.empty() ? inputs.front() : listed(inputs, keys));
-      json["inbound_nodes"].push_back({{"args", arguments}, {"kwargs", Json::object()}});
+      json["inbound_nodes"].push_back(op ? Json{{"args", op_arguments(*op, inputs)}, {"kwargs", Json::object()}}
+                                         : call_json(*layer, std::move(inputs)));
     }
     config["layers"].push_back(std::move(json));
   }
   const auto histories = [&](const std::vector<SymbolicTensor>& tensors, const std::vector<std::string>& names) {
-    std::vector<Json> all;
+    Json all = Json::array();
     for (const SymbolicTensor& tensor : tensors) all.push_back(calls.history(tensor));
-    return listed(all, names);
+    return by_name_or_listed(std::move(all), names);
   };
   config["input_layers"] = histories(model.inputs(), model.input_keys());
   config["output_layers"] = histories(model.outputs(), model.output_keys());
@@ -149,7 +162,8 @@ Json functional_config(const Functional& model) {
 /// Rebuilds a model's graph; holds the outputs of each layer's calls so far.
 class GraphReader {
  public:
-  explicit GraphReader(const Json& config) {
+  explicit GraphReader(const Json& config) : calls_(array_in(config, "layers", "Functional")) {
+    calls_.need(config);
     for (const Json& json : array_in(config, "layers", "Functional")) add(json);
     for (std::size_t i = 0; i < nodes_.size(); ++i) wait(i);
     while (!ready_.empty()) {
@@ -195,37 +209,10 @@ class GraphReader {
     const std::string name = field_in<std::string>(json, "name", "Functional", "");
     if (is_input(json)) return add_input(name, config_in(json));
     if (field_in<std::string>(json, "module", "Functional", "").starts_with("keras.src.ops."))
-      return add_op(name, json);
+      return calls_.needs_op(name) ? add_op(name, json) : void();
     const LayerPtr layer = object_from_json<Layer>(json);
     const Json& nodes = array_in(json, "inbound_nodes", "Functional");
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      Node node{{name, i}, layer, {}};
-      check_arguments(nodes[i], name);
-      for (const Json& argument : array_in(nodes[i], "args", name)) {
-        if (is_dict(argument)) {
-          add_dict(node, argument);
-          continue;
-        }
-        if (!argument.is_array()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
-        for (const Json& tensor : argument.is_array() ? argument : none_)
-          node.inputs.push_back(&array_in(config_in(tensor), "keras_history", name));
-      }
-      add_node(std::move(node));
-    }
-  }
-
-  /// Whether it is a dict of tensors, rather than a tensor.
-  static bool is_dict(const Json& argument) { return argument.is_object() && !argument.contains("class_name"); }
-
-  /// A model's inputs by name, in the model's order.
-  static void add_dict(Node& node, const Json& dict) {
-    const std::vector<std::string> names = sorted_names(dict);
-    const auto* model = dynamic_cast<const Model*>(node.layer.get());
-    check(model != nullptr, ErrorKind::data, "Functional", "a call of \"", node.place.layer,
-          "\" with inputs by name - expected a list, or a model with such inputs - create the model in code.");
-    for (const std::ptrdiff_t place : places_of(names, model->input_names(), "x", true))
-      node.inputs.push_back(
-          &array_in(config_in(dict[names[static_cast<std::size_t>(place)]]), "keras_history", node.place.layer));
+    for (std::size_t i = 0; i < nodes.size(); ++i) add_node({{name, i}, layer, calls_.inputs(nodes[i], name, *layer)});
   }
 
   void add_node(Node node) {
@@ -248,18 +235,14 @@ class GraphReader {
     add_node(std::move(node));
   }
 
-  /// Calls have inputs alone: arguments with names, such as use_causal_mask, cannot be read unless they have defaults.
+  /// Calls of ops have no arguments with names, unless they have their defaults.
   static void check_arguments(const Json& node, const std::string& layer) {
     const auto named = node.find("kwargs");
     if (named == node.end() || !named->is_object()) return;
     for (const auto& [argument, value] : named->items())
-      check(is_default(value), ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument,
-            " = ", json_text(value), " - expected calls with inputs alone - create the model in code.");
-  }
-
-  /// The masks of several inputs are a list, or a dict.
-  static bool is_default(const Json& value) {
-    return value.is_null() || value == false || (value.is_structured() && std::ranges::all_of(value, is_default));
+      check(value.is_null() || value == false, ErrorKind::data, "Functional", "a call of \"", layer,
+            "\" with the argument ", argument, " = ", json_text(value),
+            " - expected calls with inputs alone - create the model in code.");
   }
 
   void add_input(const std::string& name, const Json& config) {
@@ -319,7 +302,7 @@ class GraphReader {
       if (--nodes_[next].missing == 0) ready_.emplace(next > index ? round : round + 1, next);
   }
 
-  const Json none_ = Json::array();
+  CallReader calls_;
   std::set<Place> known_;
   std::vector<Node> nodes_;
   std::map<Place, std::vector<SymbolicTensor>> outputs_;
@@ -341,34 +324,22 @@ Shape build_shape(const Model& model) {
   return result;
 }
 
-bool is_model_class(const std::string& class_name) { return class_name == "Sequential" || class_name == "Functional"; }
-
 Json model_to_json(const Model& model) {
   static_cast<void>(model.layers_inside());  // throws if they are nested too deep
   if (const auto* sequential = dynamic_cast<const Sequential*>(&model))
-    return {{"class_name", "Sequential"}, {"config", sequential_config(*sequential)}};
+    return model_json(false, sequential_config(*sequential));
   const auto* functional = dynamic_cast<const Functional*>(&model);
   check(functional != nullptr, ErrorKind::value, "Model", "\"", model.name(),
         "\" is of another class - expected Sequential or Functional - save its weights instead, and create it in "
         "code.");
-  return {{"class_name", "Functional"}, {"config", functional_config(*functional)}};
+  return model_json(true, functional_config(*functional));
 }
 
 ModelPtr model_from_json(const Json& json) {
-  return class_name_in(json) == "Sequential" ? sequential_from(config_in(json)) : functional_from(config_in(json));
-}
-
-Json compile_to_json(const Model& model) {
-  if (!model.compiled()) return nullptr;
-  Json json = options_to_json("compile", model.compile_options());
-  json["optimizer"] = object_to_json<Optimizer>(model.optimizer());
-  return json;
-}
-
-void compile_from_json(Model& model, const Json& json) {
-  check(json.is_object(), ErrorKind::data, "compile", json_text(json).substr(0, 80),
-        " - expected an object of compile's options - check the text.");
-  model.compile(options_from_json<CompileOptions>("compile", json));
+  if (class_name_in(json) != "Sequential") return functional_from(config_in(json));
+  const auto config = json.find("config");
+  if (config == json.end() || !config->is_array()) return sequential_from(config_in(json));
+  return sequential_from({{"layers", *config}});  // the form of early versions
 }
 
 }  // namespace etude

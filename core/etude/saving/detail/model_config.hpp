@@ -8,9 +8,6 @@
 
 namespace etude {
 
-/// Whether the name is that of a model: Sequential or Functional.
-bool is_model_class(const std::string& class_name);
-
 /// The shape for which a model is built, which must have one: with any batch size, unless its layers depend on one.
 Shape build_shape(const Model& model);
 
@@ -18,6 +15,15 @@ Shape build_shape(const Model& model);
 Json model_to_json(const Model& model);
 /// The model with new layers, built if the text has the shapes of its inputs. Throws as from_json does.
 ModelPtr model_from_json(const Json& json);
+
+/// The same, with Keras's compile_config if the model is compiled. The text of a model that was compiled with functions
+/// lacks it.
+Json compiled_to_json(const Model& model);
+/// The same, compiled if the text has a compile_config, or Keras 2's training_config. Reads model.json of
+/// TensorFlow.js, too, which has the description within. Throws Error(value) for a text that describes no model.
+ModelPtr compiled_from_json(const Json& json);
+/// Compiles a model if its text has a compile_config, or Keras 2's training_config.
+void compile_as_described(Model& model, const Json& json);
 
 /// The arguments of compile(); null if the model is not compiled. Throws Error(value) for losses and metrics that are
 /// functions.

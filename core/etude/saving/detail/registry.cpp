@@ -1,34 +1,12 @@
-#include "etude/saving/detail/registry.hpp"
-
 #include "etude/classes/class_table.hpp"
 #include "etude/saving/config.hpp"
+#include "etude/saving/detail/config_fields.hpp"
+#include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/object_parts.hpp"
+#include "etude/saving/detail/shared_objects.hpp"
 
 namespace etude {
-
-const std::string& class_name_in(const Json& json) {
-  const bool named = json.is_object() && json.contains("class_name") && json["class_name"].is_string();
-  check(named, ErrorKind::data, "config", json_text(json).substr(0, 80),
-        " - expected {\"class_name\": …, \"config\": {…}} - check the text.");
-  return json["class_name"].get_ref<const std::string&>();
-}
-
-std::string registered_name_in(const Json& json) {
-  const auto found = json.find("registered_name");
-  if (found == json.end() || !found->is_string()) return "";
-  const auto& name = found->get_ref<const std::string&>();
-  return is_registered_name(name) ? name : "";
-}
-
-const Json& config_in(const Json& json) {
-  static const Json none = Json::object();
-  if (!json.contains("config")) return none;
-  check(json["config"].is_object(), ErrorKind::data, class_name_in(json),
-        "a config that is not an object: ", json_text(json["config"]).substr(0, 80),
-        " - expected {\"class_name\": …, \"config\": {…}} - check the text.");
-  return json["config"];
-}
-
 namespace {
 
 /// An object of any kind, without its C++ type. Functions by address would keep JSON in the core of a page's module:
@@ -65,14 +43,18 @@ void update_config(const Saved& saved, Json& config) {
   }
 }
 
-/// An object of a custom class, in Keras's form.
-Json custom_json(const std::string& class_name, const std::string& registered_name, Json config) {
-  Json json = Json::object();
-  json["module"] = nullptr;
-  json["class_name"] = class_name;
-  json["config"] = std::move(config);
-  json["registered_name"] = registered_name;
-  return json;
+/// Keras writes initializers, regularizers, constraints and optimizers as objects, also those that were given by name.
+template <class T> void name_to_object(FieldType type, Json& value) {
+  if (type == field_type<Choice<T>> && value.is_string())
+    value = object_to_json<T>(*make_of<T>(class_table<T>().named(value.get_ref<const std::string&>())));
+}
+void name_to_object(FieldType type, Json& value) {
+  name_to_object<Initializer>(type, value);
+  name_to_object<Regularizer>(type, value);
+  name_to_object<Constraint>(type, value);
+  name_to_object<Optimizer>(type, value);
+  if (type == field_type<std::map<std::string, Choice<Optimizer>>>)
+    for (Json& each : value) name_to_object<Optimizer>(field_type<Choice<Optimizer>>, each);
 }
 
 [[noreturn]] void fail_without_options(const Saved& saved) {
@@ -89,7 +71,7 @@ Json saved_json(const Saved& saved) {
     if (const auto custom = custom_classes().describe(saved.table, saved.object)) {
       Json config = parse_json(custom->config, "config");
       if (saved.layer && !saved.layer->trainable()) config["trainable"] = false;
-      return custom_json(custom->class_name, custom->registered_name, std::move(config));
+      return custom_object(custom->class_name, custom->registered_name, std::move(config));
     }
   if (saved.description.empty()) fail_without_options(saved);
   const ClassEntry& entry = saved.description.entry();
@@ -100,17 +82,19 @@ Json saved_json(const Saved& saved) {
         ">() first.");
   Json config = config_of(entry.fields, saved.description.options(), entry.class_name);
   update_config(saved, config);
-  if (!registered_name.empty()) return custom_json(entry.class_name, registered_name, std::move(config));
-  Json json = Json::object();
-  json["class_name"] = entry.class_name;
-  json["config"] = std::move(config);
-  return json;
+  if (!registered_name.empty()) return custom_object(entry.class_name, registered_name, std::move(config));
+  if (saved.layer && config.contains("dtype")) config["dtype"] = policy_json(saved.layer->dtype_policy().name());
+  for (const Field& field : entry.fields) name_to_object(field.type, config[field.name]);
+  return keras_object(saved.table.kind(), entry.class_name, std::move(config));
 }
 
-/// The class of an object in JSON.
+/// The class of an object in JSON. Keras 2 calls some of Keras's classes "Custom>Adam".
 const ClassEntry& entry_in(const Json& json, const ClassTable& table) {
+  constexpr std::string_view package = "Custom>";
   const std::string& class_name = class_name_in(json);
   const std::string registered_name = registered_name_in(json);
+  if (registered_name.empty() && class_name.starts_with(package))
+    if (const ClassEntry* entry = table.find(std::string_view(class_name).substr(package.size()))) return *entry;
   if (registered_name.empty()) return table.of_class(class_name);
   const ClassEntry* entry = table.registered(registered_name);
   const std::size_t end = registered_name.find('>');
@@ -143,11 +127,10 @@ template <class T> Json object_to_json(const T& object) {
   Json json = saved_json(saved(object));
   if constexpr (std::is_same_v<T, Optimizer>)
     if (const auto& scale = object.loss_scale())
-      return {{"class_name", "LossScaleOptimizer"},
-              {"config",
-               {{"inner_optimizer", std::move(json)},
-                {"initial_scale", scale->initial_scale()},
-                {"dynamic_growth_steps", scale->growth_steps()}}}};
+      return keras_object("optimizer", "LossScaleOptimizer",
+                          {{"inner_optimizer", std::move(json)},
+                           {"initial_scale", scale->initial_scale()},
+                           {"dynamic_growth_steps", scale->growth_steps()}});
   return json;
 }
 
@@ -165,9 +148,7 @@ LayerPtr layer_with_flag(const Json& json) {
   return layer;
 }
 
-}  // namespace
-
-template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
+template <class T> std::shared_ptr<T> new_object(const Json& json) {
   const std::string& class_name = class_name_in(json);
   const Json& config = config_in(json);
   if constexpr (std::is_same_v<T, Layer>) {
@@ -177,11 +158,26 @@ template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
   return std::static_pointer_cast<T>(make_from(class_table<T>(), json, config));
 }
 
+}  // namespace
+
+template <class T> std::shared_ptr<T> object_from_json(const Json& json) {
+  const SharedObjects shared;
+  if (auto object = shared.find(class_table<T>(), json)) return std::static_pointer_cast<T>(object);
+  std::shared_ptr<T> object = new_object<T>(json);
+  shared.add(class_table<T>(), json, object);
+  return object;
+}
+
 template <class T> std::string to_json(const T& object, int indent) {
+  if constexpr (std::is_same_v<T, Layer>)
+    if (const auto* model = dynamic_cast<const Model*>(&object)) return json_text(compiled_to_json(*model), indent);
   return json_text(object_to_json<T>(object), indent);
 }
 template <class T> std::shared_ptr<T> from_json(std::string_view text) {
-  return object_from_json<T>(parse_json(text, "config"));
+  const Json json = parse_json(text, "config");
+  if constexpr (std::is_same_v<T, Layer>)
+    if (describes_model(json)) return compiled_from_json(json);
+  return object_from_json<T>(json);
 }
 template <class T> std::vector<std::string> class_names() {
   std::vector<std::string> names;

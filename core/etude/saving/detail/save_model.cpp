@@ -7,7 +7,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/saving/checkpoint_store.hpp"
-#include "etude/saving/detail/checkpoint_writes.hpp"
+#include "etude/saving/detail/keras_file.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 
@@ -20,12 +20,6 @@ std::string ending_of(const std::string& path) {
   std::string ending = point == path.npos || path[point] == '/' ? "" : path.substr(point + 1);
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return ending;
-}
-
-void check_weights_file(const std::string& path, std::string_view where) {
-  check_is_path(path, where);
-  check(path.ends_with(".safetensors"), ErrorKind::value, where, '"', path,
-        "\" - expected a name that ends with .safetensors, the only format of weights - change the name.");
 }
 
 /// Adds the trainable flags that compile() saw of the model and each layer inside, if they differ from the current
@@ -44,12 +38,12 @@ void add_flags_at_compile(const Model& model, const std::vector<std::pair<LayerP
   if (differ) config["compiled_trainable"] = std::move(flags);
 }
 
+}  // namespace
+
 void check_built(const Model& model, std::string_view where) {
   check(model.built(), ErrorKind::state, where, '"', model.name(),
         "\" has no weights yet - expected a built model - call build() or fit() first.");
 }
-
-}  // namespace
 
 void save_model(const Model& model, const std::string& folder) {
   check_saves_to(folder, "Model.save");
@@ -58,6 +52,7 @@ void save_model(const Model& model, const std::string& folder) {
         model.own_weights().empty() ? "" : model.own_weights().front().name(),
         "\" outside its layers, which no config describes - expected weights of layers only - save the weights "
         "by save_weights() and create the model in code.");
+  if (ending_of(folder) == "keras") return save_keras(model, folder);
   Json config = {{"model", model_to_json(model)}, {"compile", compile_to_json(model)}, {"draws", draws_of(model)}};
   if (model.compiled()) add_flags_at_compile(model, model.compiled_trainable(), config);
   Checkpoint checkpoint{
@@ -77,26 +72,12 @@ void check_is_path(const std::string& path, std::string_view where) {
 }
 
 void check_saves_to(const std::string& folder, std::string_view where) {
-  constexpr std::array others{"keras", "h5",     "hdf5", "safetensors", "json", "npz",
-                              "onnx",  "tflite", "pt",   "pth",         "zip"};
+  constexpr std::array others{"h5", "hdf5", "safetensors", "json", "npz", "onnx", "tflite", "pt", "pth", "zip"};
   check_is_path(folder, where);
   const std::string ending = ending_of(folder);
   check(std::ranges::find(others, ending) == others.end(), ErrorKind::value, where, '"', folder,
-        "\" - expected the name of a folder: models are saved to folders only - remove .", ending,
-        ", or save only the weights to a .safetensors file.");
-}
-
-void save_weights(const Model& model, const std::string& path) {
-  check_weights_file(path, "save_weights");
-  check_built(model, "save_weights");
-  const CheckpointWriteTimer timer;
-  save_safetensors(path, {values_of(named_weights(model))});
-}
-
-void load_weights(Model& model, const std::string& path) {
-  check_weights_file(path, "load_weights");
-  check_built(model, "load_weights");
-  assign_all(named_weights(model), load_safetensors(path).tensors, "load_weights \"" + path + '"');
+        "\" - expected the name of a folder, or one that ends with .keras - remove .", ending,
+        ", or save only the weights by save_weights().");
 }
 
 }  // namespace etude

@@ -14,12 +14,17 @@ void save_model(const Model& model, const std::string& folder);
 /// Implements Model::save_weights.
 void save_weights(const Model& model, const std::string& path);
 /// Implements Model::load_weights.
-void load_weights(Model& model, const std::string& path);
+void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
 
 /// Throws Error(value) for names of formats and places that Étude's save() does not write, such as "model.keras" and
 /// "localstorage://model"; `where` is the caller's name in errors.
 void check_saves_to(const std::string& folder, std::string_view where);
-/// The same for names of places only.
+/// Throws Error(value) for a name that does not end as those of files of weights; `where` is the caller's name in
+/// errors.
+void check_is_weights_file(const std::string& path, std::string_view where);
+/// Throws Error(state) unless the model is built; `where` is the caller's name in errors.
+void check_built(const Model& model, std::string_view where);
+/// The same as check_saves_to for names of places only.
 void check_is_path(const std::string& path, std::string_view where);
 
 }  // namespace etude

@@ -1,0 +1,173 @@
+#include "etude/saving/detail/call_config.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "etude/base/error.hpp"
+#include "etude/data/columns.hpp"
+#include "etude/layers/projected_attention.hpp"
+#include "etude/layers/recurrent.hpp"
+#include "etude/saving/detail/input_config.hpp"
+#include "etude/saving/detail/object_parts.hpp"
+#include "etude/training/model.hpp"
+
+namespace etude {
+namespace {
+
+/// The names of arguments that are tensors, in the order of Étude's inputs.
+constexpr std::array<std::string_view, 7> tensor_arguments{"inputs", "sequences",      "query",        "value",
+                                                           "key",    "attention_mask", "initial_state"};
+
+/// Whether it is a history: [layer, call, output, …].
+bool is_history(const Json& json) { return json.is_array() && json.size() >= 3 && json.front().is_string(); }
+
+/// Adds the history of a tensor, or those of a list of tensors. Returns whether there was any.
+bool add_tensors(const Json& json, const std::string& layer, std::vector<const Json*>& inputs) {
+  if (json.is_object()) {
+    inputs.push_back(&array_in(config_in(json), "keras_history", layer));
+    return true;
+  }
+  if (is_history(json)) {
+    inputs.push_back(&json);
+    return true;
+  }
+  if (!json.is_array() || json.empty()) return false;
+  return std::ranges::all_of(json, [&](const Json& each) { return add_tensors(each, layer, inputs); });
+}
+
+/// Whether it is a dict of tensors, rather than a tensor.
+bool is_dict(const Json& argument) { return argument.is_object() && !argument.contains("class_name"); }
+
+/// Adds the histories of a model's inputs by name, in the model's order.
+void add_dict(const Json& dict, const std::string& layer, const Layer& called, std::vector<const Json*>& inputs) {
+  const auto* model = dynamic_cast<const Model*>(&called);
+  const std::vector<std::string> names = sorted_names(dict);
+  check(model != nullptr, ErrorKind::data, "Functional", "a call of \"", layer,
+        "\" with inputs by name - expected a list, or a model with such inputs - create the model in code.");
+  for (const std::ptrdiff_t place : places_of(names, model->input_names(), "x", true))
+    add_tensors(dict[names[static_cast<std::size_t>(place)]], layer, inputs);
+}
+
+/// Adds all histories at any depth.
+void add_all(const Json& json, std::vector<const Json*>& histories) {
+  if (is_history(json)) return histories.push_back(&json);
+  if (json.is_structured())
+    for (const Json& each : json) add_all(each, histories);
+}
+
+/// Whether it is the default of an argument, or a list of such: the masks of several inputs.
+bool is_default(const Json& json) {
+  return json.is_null() || json == false || (json.is_structured() && std::ranges::all_of(json, is_default));
+}
+
+[[noreturn]] void wrong(const std::string& layer, const std::string& argument, const Json& value) {
+  fail(ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument, " = ",
+       json_text(value).substr(0, 80), " - expected calls with inputs alone - create the model in code.");
+}
+
+bool is_op(const Json& layer) {
+  const auto module = layer.find("module");
+  return module != layer.end() && module->is_string() &&
+         module->get_ref<const std::string&>().starts_with("keras.src.ops.");
+}
+
+}  // namespace
+
+Json call_json(const Layer& layer, Json tensors) {
+  Json arguments = Json::array(), named = Json::object();
+  if (dynamic_cast<const ProjectedAttention*>(&layer)) {  // query, value, key, attention_mask
+    for (std::size_t i = 0; i < tensors.size() && i < 3; ++i) arguments.push_back(tensors[i]);
+    if (tensors.size() > 3) named["attention_mask"] = tensors[3];
+  } else if (tensors.size() > 1 && (dynamic_cast<const Recurrent*>(&layer) || layer.class_name() == "Bidirectional")) {
+    arguments.push_back(tensors.front());
+    tensors.erase(tensors.begin());
+    named["initial_state"] = std::move(tensors);
+  } else {
+    const auto* model = dynamic_cast<const Model*>(&layer);
+    arguments.push_back(
+        by_name_or_listed(std::move(tensors), model ? model->input_keys() : std::vector<std::string>()));
+  }
+  return {{"args", std::move(arguments)}, {"kwargs", std::move(named)}};
+}
+
+CallReader::CallReader(const Json& layers) : layers_(layers) {
+  for (const Json& layer : layers) {
+    const std::string& class_name = class_name_in(layer);
+    if (is_op(layer)) ops_.insert(field_in<std::string>(layer, "name", "Functional", ""));
+    makes_mask_ |= class_name == "Masking" || is_model_class(class_name);
+    const auto mask_zero = config_in(layer).find("mask_zero");
+    makes_mask_ |= mask_zero != config_in(layer).end() && *mask_zero == true;
+  }
+}
+
+bool CallReader::passes_mask(const Json& mask) const {
+  std::vector<const Json*> histories;
+  add_all(mask, histories);
+  return makes_mask_ && std::ranges::all_of(histories, [&](const Json* history) {
+           return ops_.contains(history->front().get_ref<const std::string&>());
+         });
+}
+
+void CallReader::add_named(const Json& arguments, const std::string& layer, std::vector<const Json*>& inputs) const {
+  std::array<std::vector<const Json*>, tensor_arguments.size()> found;
+  if (!arguments.is_object()) return;
+  for (const auto& [name, value] : arguments.items()) {
+    if (is_default(value) || (name == "mask" && passes_mask(value))) continue;
+    const auto* place = std::ranges::find(tensor_arguments, name);
+    if (place == tensor_arguments.end() || !value.is_structured() ||
+        !add_tensors(value, layer, found[static_cast<std::size_t>(place - tensor_arguments.begin())]))
+      wrong(layer, name, value);
+  }
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    // Without a key, the value is the key.
+    if (tensor_arguments[i] == "attention_mask" && !found[i].empty() && inputs.size() == 2) inputs.push_back(inputs[1]);
+    inputs.insert(inputs.end(), found[i].begin(), found[i].end());
+  }
+}
+
+std::vector<const Json*> CallReader::inputs(const Json& node, const std::string& layer, const Layer& called) const {
+  std::vector<const Json*> result;
+  if (node.is_array()) {  // Keras 2: [[layer, call, output, {names: …}], …]
+    for (const Json& entry : node)
+      if (!add_tensors(entry, layer, result)) wrong(layer, "inputs", entry);
+    for (const Json& entry : node)
+      if (entry.is_array() && entry.size() > 3) add_named(entry[3], layer, result);
+    return result;
+  }
+  for (const Json& argument : array_in(node, "args", layer))
+    if (is_dict(argument))
+      add_dict(argument, layer, called, result);
+    else if (!argument.is_null() && !add_tensors(argument, layer, result))
+      wrong(layer, "args", argument);
+  if (const auto named = node.find("kwargs"); named != node.end()) add_named(*named, layer, result);
+  return result;
+}
+
+void CallReader::need(const Json& config) {
+  std::map<std::string, const Json*> layers;
+  for (const Json& layer : layers_) layers.emplace(field_in<std::string>(layer, "name", "Functional", ""), &layer);
+  std::vector<const Json*> open;
+  if (const auto outputs = config.find("output_layers"); outputs != config.end()) add_all(*outputs, open);
+  while (!open.empty()) {
+    const Json& history = *open.back();
+    open.pop_back();
+    const auto& name = history.front().get_ref<const std::string&>();
+    const auto found = layers.find(name);
+    if (found == layers.end() || !needed_.insert(name).second) continue;
+    const auto nodes = found->second->find("inbound_nodes");
+    if (nodes == found->second->end() || !nodes->is_array()) continue;
+    for (const Json& node : *nodes)
+      if (node.is_object() && node.contains("kwargs") && !is_op(*found->second)) {
+        if (node.contains("args")) add_all(node["args"], open);
+        for (const auto& [argument, value] : node["kwargs"].items())
+          if (argument != "mask") add_all(value, open);
+      } else {
+        add_all(node, open);
+      }
+  }
+}
+
+}  // namespace etude

@@ -1,0 +1,39 @@
+#pragma once
+
+/// Private to core/saving: the calls of layers in Functional models as JSON, in the forms of Keras 3 and Keras 2.
+#include <set>
+#include <string>
+#include <vector>
+
+#include "etude/layers/layer.hpp"
+#include "etude/saving/detail/json.hpp"
+
+namespace etude {
+
+/// A call of a layer on these tensors, each in JSON, with the arguments of Keras.
+Json call_json(const Layer& layer, Json tensors);
+
+/// The histories of the inputs of a call, in the order of Étude's inputs: those of arguments, then those that have
+/// names. Throws Error(data) for arguments that are no tensors, unless they have their defaults. A mask that Keras
+/// passes on from layer to layer is left out, as there is one that creates it: Étude passes it on, too.
+class CallReader {
+ public:
+  /// Reads calls of the layers of a Functional model.
+  explicit CallReader(const Json& layers);
+  /// Of a call of `called`, whose name in the text is `layer`. Inputs by name are those of a model.
+  std::vector<const Json*> inputs(const Json& node, const std::string& layer, const Layer& called) const;
+  /// Whether an op is needed: it is not if only masks depend on it.
+  bool needs_op(const std::string& name) const { return needed_.contains(name); }
+  /// Finds the ops on which the outputs of a model depend.
+  void need(const Json& config);
+
+ private:
+  void add_named(const Json& arguments, const std::string& layer, std::vector<const Json*>& inputs) const;
+  bool passes_mask(const Json& mask) const;
+
+  const Json& layers_;
+  std::set<std::string> ops_, needed_;
+  bool makes_mask_ = false;
+};
+
+}  // namespace etude

@@ -1,0 +1,99 @@
+/// The arguments of compile() as JSON.
+#include <array>
+
+#include "etude/base/error.hpp"
+#include "etude/saving/detail/config_fields.hpp"
+#include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/object_parts.hpp"
+#include "etude/saving/detail/shared_objects.hpp"
+
+namespace etude {
+namespace {
+
+/// The arguments that Keras lacks. It ignores the member "etude" of an object.
+constexpr std::array extras{"fuse_logits", "check_trace"};
+
+/// Keras's arguments without effect here.
+constexpr std::array ignored{"jit_compile"};
+
+/// Without null, which is Keras 2's form of a default.
+Json without_nulls(const Json& config) {
+  Json result = Json::object();
+  for (const auto& [name, value] : config.items())
+    if (!value.is_null()) result[name] = value;
+  return result;
+}
+
+/// The compile_config of a text; null if there is none.
+Json compile_config_in(const Json& json) {
+  if (const auto found = json.find("compile_config"); found != json.end() && found->is_object() && !found->empty()) {
+    Json config = without_nulls(*found);
+    if (const auto added = json.find("etude"); added != json.end() && added->is_object()) config.update(*added);
+    return config;
+  }
+  const auto found = json.find("training_config");
+  if (found == json.end() || !found->is_object()) return nullptr;
+  Json config = without_nulls(*found);
+  if (const auto optimizer = config.find("optimizer_config"); optimizer != config.end()) {
+    config["optimizer"] = Json(*optimizer);
+    config.erase("optimizer_config");
+  }
+  return config;
+}
+
+}  // namespace
+
+Json compile_to_json(const Model& model) {
+  if (!model.compiled()) return nullptr;
+  Json json = options_to_json("compile", model.compile_options());
+  json["optimizer"] = object_to_json<Optimizer>(model.optimizer());
+  return json;
+}
+
+void compile_from_json(Model& model, const Json& json) {
+  check(json.is_object(), ErrorKind::data, "compile", json_text(json).substr(0, 80),
+        " - expected an object of compile's options - check the text.");
+  model.compile(options_from_json<CompileOptions>("compile", json));
+}
+
+Json compiled_to_json(const Model& model) {
+  Json json = model_to_json(model);
+  if (!model.compiled()) return json;
+  try {
+    Json config = compile_to_json(model);
+    const Json defaults = options_to_json("compile", CompileOptions());
+    for (const char* name : extras) {
+      if (config[name] != defaults[name]) json["etude"][name] = config[name];
+      config.erase(name);
+    }
+    json["compile_config"] = std::move(config);
+  } catch (const Error&) {  // functions have no config
+    json.erase("etude");
+  }
+  return json;
+}
+
+ModelPtr compiled_from_json(const Json& json) {
+  for (const char* within : {"modelTopology", "model_config"})
+    if (json.is_object() && !json.contains("class_name") && json.contains(within)) {
+      Json inner = json[within];
+      for (const char* name : {"training_config", "trainingConfig"})
+        if (json.contains(name) && inner.is_object()) inner["training_config"] = json[name];
+      return compiled_from_json(inner);
+    }
+  check(describes_model(json), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
+        "\" - expected Sequential or Functional", " - make layers by from_json<Layer>().");
+  const SharedObjects shared;
+  ModelPtr model = model_from_json(json);
+  compile_as_described(*model, json);
+  return model;
+}
+
+void compile_as_described(Model& model, const Json& json) {
+  Json config = compile_config_in(json);
+  if (config.is_null()) return;
+  for (const char* name : ignored) config.erase(name);
+  compile_from_json(model, config);
+}
+
+}  // namespace etude

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "etude/saving/load_model.hpp"
+#include "etude/training/load_weights_options.hpp"
+#include "etude/training/model.hpp"
+
+namespace etude {
+
+// Files of Keras. Nothing in them is executed, and no other file is opened.
+
+/// Writes a .keras file, which Keras 3 loads: the description, the weights, and the state of the optimizer if its
+/// variables are those of Keras. A warning says if they are not.
+void save_keras(const Model& model, const std::string& path);
+/// The model in a .keras file of Keras 3, or of Keras 2.13 and later. A warning says if the state of the optimizer does
+/// not fit; then it starts anew.
+ModelPtr load_keras(const std::string& path, const LoadModelOptions& options);
+
+/// The model in an .h5 file, as Keras 2 writes it.
+ModelPtr load_h5(const std::string& path, const LoadModelOptions& options);
+
+/// Writes a .weights.h5 file, which Keras 3 loads.
+void save_keras_weights(const Model& model, const std::string& path);
+/// Sets the weights from a .keras or .weights.h5 file of Keras 3, or from an .h5 file of Keras 2, by the places of the
+/// layers or by their names. Sets all or none.
+void load_keras_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
+
+}  // namespace etude

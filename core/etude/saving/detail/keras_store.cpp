@@ -1,0 +1,158 @@
+#include "etude/saving/detail/keras_store.hpp"
+
+#include <algorithm>
+
+#include "etude/base/error.hpp"
+
+namespace etude {
+namespace {
+
+constexpr std::string_view list = "layers/";
+/// The list in files of Keras 2.13 to 3.0.
+constexpr std::string_view old_list = "_layer_checkpoint_dependencies/";
+
+std::string dataset_path(const KerasWeights& group, std::size_t number) {
+  return group.path + '/' + std::to_string(number);
+}
+
+std::string_view text_of(const Tensor& tensor) { return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()}; }
+
+/// The path of a group in a file of any version.
+std::string path_in(std::string path, bool old) {
+  for (std::size_t at = path.find(list); old && at != path.npos; at = path.find(list, at + old_list.size()))
+    if (at == 0 || path[at - 1] == '/') path.replace(at, list.size(), old_list);
+  return path;
+}
+
+std::string shape_text(const Shape& shape) { return shape.to_string(); }
+
+/// Finds the datasets of variables. A failure throws, or adds `name` to `skipped`.
+class Finder {
+ public:
+  Finder(hdf5::Reader& file, std::string_view where, std::vector<std::string>* skipped)
+      : file_(file), where_(where), skipped_(skipped) {}
+
+  std::vector<StoredVariable> found;
+
+  /// The datasets at these paths, one for each variable of the layer `name`.
+  void add(const std::string& name, const std::vector<std::string>& paths, const std::vector<Variable>& variables) {
+    const std::size_t before = found.size();
+    std::string fault;
+    if (paths.size() != variables.size())
+      fault = "layer \"" + name + "\" has " + std::to_string(paths.size()) + " tensors in the file - expected " +
+              std::to_string(variables.size());
+    for (std::size_t i = 0; fault.empty() && i < paths.size(); ++i) {
+      hdf5::Dataset dataset = file_.dataset(paths[i]);
+      if (dataset.shape == variables[i].shape())
+        found.push_back({variables[i], std::move(dataset)});
+      else
+        fault = '"' + paths[i] + "\" has shape " + shape_text(dataset.shape) + " - expected " +
+                shape_text(variables[i].shape());
+    }
+    if (fault.empty()) return;
+    check(skipped_ != nullptr, ErrorKind::data, where_, fault,
+          ", the shape of the model's weight - load it into the same model, or pass skip_mismatch.");
+    found.resize(before);
+    skipped_->push_back(name);
+  }
+
+ private:
+  hdf5::Reader& file_;
+  std::string_view where_;
+  std::vector<std::string>* skipped_;
+};
+
+/// The numbers of datasets in a group, which are their names, from 0 on.
+std::vector<std::string> numbered_in(hdf5::Reader& file, const std::string& group) {
+  std::vector<std::string> paths;
+  if (file.kind(group) != hdf5::ObjectKind::group) return paths;
+  const std::size_t count = file.list(group).size();
+  for (std::size_t i = 0; i < count; ++i) paths.push_back(group + '/' + std::to_string(i));
+  return paths;
+}
+
+/// A layer's weights in the order of Keras 2: first those that can be trained.
+std::vector<Variable> keras2_weights(const Layer& layer) {
+  std::vector<Variable> weights = layer.weights();
+  std::ranges::stable_partition(weights, [](const Variable& each) { return each.trainable(); });
+  return weights;
+}
+
+}  // namespace
+
+void write_keras_groups(std::span<const KerasWeights> groups, const std::function<void(std::uint64_t size)>& begin,
+                        const std::function<void(std::string_view bytes)>& append) {
+  hdf5::Writer writer;
+  const Tensor counter = Tensor({}, DType::int32);
+  for (const KerasWeights& group : groups) {
+    writer.group(group.path);
+    writer.text(group.path, "name", group.name);
+    std::size_t number = 0;
+    for (const Variable& variable : group.variables)
+      writer.dataset(dataset_path(group, number++), hdf5::number_of(variable.dtype()), variable.shape());
+    if (group.is_counted) writer.dataset(dataset_path(group, number), hdf5::Number::int32, {});
+  }
+  begin(writer.size());
+  writer.start(append);
+  for (const KerasWeights& group : groups) {
+    for (const Variable& variable : group.variables) writer.append(std::as_bytes(std::span(text_of(variable.value()))));
+    if (group.is_counted) writer.append(std::as_bytes(std::span(text_of(counter))));
+  }
+  writer.finish();
+}
+
+std::vector<StoredVariable> find_keras_groups(hdf5::Reader& file, std::span<const KerasWeights> groups,
+                                              std::string_view where, std::vector<std::string>* skipped) {
+  const bool old = file.kind(old_list.substr(0, old_list.size() - 1)).has_value();
+  Finder finder(file, where, skipped);
+  for (const KerasWeights& group : groups) {
+    std::vector<std::string> paths = numbered_in(file, path_in(group.path, old));
+    if (group.is_counted && paths.size() == group.variables.size() + 1) paths.pop_back();
+    finder.add(group.name, paths, group.variables);
+  }
+  return std::move(finder.found);
+}
+
+std::vector<StoredVariable> find_keras2_weights(hdf5::Reader& file, const Model& model, bool by_name,
+                                                std::string_view where, std::vector<std::string>* skipped) {
+  const std::string root = file.kind("model_weights") == hdf5::ObjectKind::group ? "model_weights" : "";
+  std::vector<std::pair<std::string, std::vector<std::string>>> stored;
+  for (const std::string& name : file.texts(root, "layer_names").value_or(std::vector<std::string>())) {
+    const std::string group = root.empty() ? name : root + '/' + name;
+    std::vector<std::string> paths;
+    for (const std::string& weight : file.texts(group, "weight_names").value_or(std::vector<std::string>()))
+      paths.push_back(group + '/' + weight);
+    if (!paths.empty()) stored.emplace_back(name, std::move(paths));
+  }
+  std::vector<LayerPtr> layers = model.layers();
+  std::erase_if(layers, [](const LayerPtr& layer) { return layer->weights().empty(); });
+  Finder finder(file, where, skipped);
+  if (by_name) {
+    for (const auto& [name, paths] : stored)
+      for (const LayerPtr& layer : layers)
+        if (layer->name() == name) finder.add(name, paths, keras2_weights(*layer));
+    return std::move(finder.found);
+  }
+  check(stored.size() == layers.size(), ErrorKind::data, where, stored.size(),
+        " layers with weights in the file - expected ", layers.size(),
+        ", as many as in the model - load it into the same model, or by_name.");
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    finder.add(layers[i]->name(), stored[i].second, keras2_weights(*layers[i]));
+  return std::move(finder.found);
+}
+
+bool is_keras2(hdf5::Reader& file) {
+  return file.kind("model_weights").has_value() || std::ranges::count(file.attributes(""), "layer_names") > 0 ||
+         std::ranges::count(file.attributes(""), "layer_names0") > 0;
+}
+
+void assign_stored(hdf5::Reader& file, const std::vector<StoredVariable>& stored) {
+  std::vector<Tensor> values;
+  for (const auto& [variable, dataset] : stored) values.push_back(file.read(dataset, variable.dtype()));
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    Variable target = stored[i].variable;
+    target.assign(std::move(values[i]));
+  }
+}
+
+}  // namespace etude

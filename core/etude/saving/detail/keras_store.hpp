@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "etude/saving/detail/keras_weights.hpp"
+#include "etude/saving/hdf5/detail/hdf5_reader.hpp"
+#include "etude/saving/hdf5/detail/hdf5_writer.hpp"
+#include "etude/training/model.hpp"
+
+namespace etude {
+
+/// Writes groups of variables as Keras 3 does: `begin` gets the size of the file, then `append` its bytes in order.
+void write_keras_groups(std::span<const KerasWeights> groups, const std::function<void(std::uint64_t size)>& begin,
+                        const std::function<void(std::string_view bytes)>& append);
+
+/// A variable and the dataset that has its value.
+struct StoredVariable {
+  Variable variable;
+  hdf5::Dataset dataset;
+};
+
+/// What a file of Keras 3 has for the groups. Throws Error(data) for a group with another number of datasets than
+/// variables, and for another shape; with `skip_mismatch` these groups are left out, and their names are added to
+/// `skipped`.
+std::vector<StoredVariable> find_keras_groups(hdf5::Reader& file, std::span<const KerasWeights> groups,
+                                              std::string_view where, std::vector<std::string>* skipped);
+/// The same of a file of Keras 2, where each layer of the model has a list of all its weights. `by_name`: layers of the
+/// same name, instead of those at the same place; others are left out.
+std::vector<StoredVariable> find_keras2_weights(hdf5::Reader& file, const Model& model, bool by_name,
+                                                std::string_view where, std::vector<std::string>* skipped);
+/// Whether a file is one of Keras 2.
+bool is_keras2(hdf5::Reader& file);
+
+/// Reads all values, then sets them: all or none.
+void assign_stored(hdf5::Reader& file, const std::vector<StoredVariable>& stored);
+
+}  // namespace etude

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
+#include "etude/base/messages.hpp"
+#include "etude/saving/detail/checkpoint_writes.hpp"
+#include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/keras_file.hpp"
+#include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/save_model.hpp"
+#include "etude/saving/detail/weights_file.hpp"
+
+// Implements Model::save_weights and Model::load_weights.
+namespace etude {
+namespace {
+
+/// The first names of a list, in quotes.
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 5;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most); ++i) text += (i ? ", \"" : "\"") + names[i] + '"';
+  return names.size() > most ? text + ", and " + std::to_string(names.size() - most) + " more" : text;
+}
+
+bool matches(const std::string& pattern, const std::string& name, const std::string& where) {
+  check(host().search != nullptr, ErrorKind::state, where,
+        "a host without regular expressions - expected one that has them - load the file without transpose.");
+  try {
+    return host().search(pattern, name);
+  } catch (const std::invalid_argument& error) {
+    fail(ErrorKind::value, where, "transpose = \"", pattern, "\": ", error.what(),
+         " - expected a regular expression - check its brackets and backslashes.");
+  }
+}
+
+/// The tensors of a file under the names of the model's weights, with kernels in Keras's order of axes.
+std::vector<NamedTensor> mapped_weights(const std::string& path, const LoadWeightsOptions& options,
+                                        const std::string& where) {
+  const auto name_of = [&](const std::string& name) { return renamed(name, options.map, where); };
+  std::vector<NamedTensor> tensors = read_weights(path, where, name_of);
+  std::map<std::string, std::string> origins;
+  for (NamedTensor& tensor : tensors) {
+    if (!options.transpose.empty() && matches(options.transpose, tensor.name, where))
+      tensor.tensor = as_keras_kernel(tensor, where);
+    std::string name = name_of(tensor.name);
+    const auto [origin, is_new] = origins.emplace(name, tensor.name);
+    check(is_new, ErrorKind::data, where, '"', origin->second, "\" and \"", tensor.name, "\" are both named \"", name,
+          "\" - expected one tensor of a name - change the rules of `map`.");
+    tensor.name = std::move(name);
+  }
+  return tensors;
+}
+
+/// Names in one list that the other lacks, in order.
+template <class First, class Second>
+std::vector<std::string> missing_in(const std::vector<First>& names, const std::vector<Second>& others) {
+  std::set<std::string_view> known;
+  for (const Second& other : others) known.insert(other.name);
+  std::vector<std::string> result;
+  for (const First& each : names)
+    if (!known.contains(each.name)) result.push_back(each.name);
+  return result;
+}
+
+/// Removes from both lists what has no counterpart of the same name and shape, and warns about the weights.
+void keep_matching(std::vector<NamedVariable>& weights, std::vector<NamedTensor>& tensors, const std::string& where) {
+  std::map<std::string_view, const Tensor*> by_name;
+  for (const NamedTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor.tensor);
+  std::vector<std::string> kept;
+  std::vector<NamedVariable> matching;
+  for (const NamedVariable& weight : weights) {
+    const auto found = by_name.find(weight.name);
+    if (found != by_name.end() && found->second->shape() == weight.variable.shape())
+      matching.push_back(weight);
+    else
+      kept.push_back(weight.name);
+  }
+  if (!kept.empty())
+    print_warning({}, '[' + where + "] the file has no tensors of the same names and shapes for " + first_names(kept) +
+                          "; they keep their values.");
+  std::set<std::string> names;
+  for (const NamedVariable& weight : matching) names.insert(weight.name);
+  std::erase_if(tensors, [&](const NamedTensor& tensor) { return !names.contains(tensor.name); });
+  weights = std::move(matching);
+}
+
+}  // namespace
+
+void check_is_weights_file(const std::string& path, std::string_view where) {
+  const bool known = path.ends_with(".safetensors") || path.ends_with(".npz") || path.ends_with(".weights.h5");
+  check(known, ErrorKind::value, where, '"', path,
+        "\" - expected a name that ends with .safetensors, .npz or .weights.h5, the formats of weights - change the "
+        "name.");
+}
+
+void save_weights(const Model& model, const std::string& path) {
+  check_is_path(path, "save_weights");
+  check_is_weights_file(path, "save_weights");
+  check_built(model, "save_weights");
+  const CheckpointWriteTimer timer;
+  if (path.ends_with(".weights.h5")) return save_keras_weights(model, path);
+  write_weights(path, values_of(named_weights(model)));
+}
+
+void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
+  check_is_path(path, "load_weights");
+  check_built(model, "load_weights");
+  const FileFormat format = format_of(path, *vfs_or_host({}, "load_weights"));
+  if (format == FileFormat::keras || format == FileFormat::hdf5) return load_keras_weights(model, path, options);
+  check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
+        "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
+  const std::string where = "load_weights \"" + path + '"';
+  std::vector<NamedVariable> weights = named_weights(model);
+  std::vector<NamedTensor> tensors = mapped_weights(path, options, where);
+  if (options.skip_mismatch) {
+    keep_matching(weights, tensors, where);
+  } else {
+    const std::vector<std::string> missing = missing_in(weights, tensors), others = missing_in(tensors, weights);
+    check(missing.empty() || others.empty(), ErrorKind::data, where, "no tensors ", first_names(missing), " but ",
+          first_names(others), " - expected the names of the model's ", weights.size(),
+          " weights - load the file into the model that saved it, or rename its tensors by `map`.");
+  }
+  assign_all(weights, tensors, where);
+}
+
+}  // namespace etude
