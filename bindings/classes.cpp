@@ -1,5 +1,6 @@
 /// Keras's classes: constructors and methods.
 #include "bind.hpp"
+#include "dicts.hpp"
 #include "option_types.hpp"
 #include "user_functions.hpp"
 

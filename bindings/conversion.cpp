@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dicts.hpp"
 #include "user_functions.hpp"
 
 namespace etude::js {

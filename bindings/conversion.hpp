@@ -34,12 +34,6 @@ template <class T> val to_js(const T& object) { return Conversion<T>::to(object)
 
 /// The names of an object's own properties.
 std::vector<std::string> keys(const val& object);
-/// The same, sorted, as those of a dict are.
-std::vector<std::string> sorted_keys(const val& object);
-/// An object with these names, and the values of a list.
-val dict_of(const std::vector<std::string>& names, const val& values);
-/// The values of an object as a list, in the order of `names`.
-val values_of(const val& object, const std::vector<std::string>& names);
 /// "etude::losses::MeanSquaredErrorOptions" -> "MeanSquaredErrorOptions".
 std::string last_name(std::string_view signature);
 template <class T> std::string class_name() { return last_name(__PRETTY_FUNCTION__); }
@@ -235,29 +229,6 @@ template <> struct Conversion<SymbolicTensor> {
   static val to(const SymbolicTensor& tensor) { return val(std::make_shared<SymbolicTensor>(tensor)); }
   static std::string given() { return "SymbolicTensor"; }
   static std::string made() { return "SymbolicTensor"; }
-};
-
-/// The inputs or outputs of a model in a description: a list, or an object.
-template <> struct Conversion<SymbolicTensors> {
-  static SymbolicTensors from(const val& value, const Where& where);
-  static std::string given() { return "SymbolicTensor[] | Record<string, SymbolicTensor>"; }
-};
-
-/// The values of an object as a list, in the order of the layer's inputs; any other value as it is. Without inputs by
-/// name they are sorted by name, and `call_names` gets the names. Throws Error(data) for a missing input, and without
-/// either.
-val listed(const Layer& layer, const val& value, std::vector<std::string>* call_names);
-
-/// The inputs of a layer in a description: one SymbolicTensor, a list, or an object.
-struct SymbolicInputs {
-  val given;
-
-  /// In the order of the layer's inputs. Throws Error(data) for an object, unless the layer has inputs by name.
-  std::vector<SymbolicTensor> of(const Layer& layer) const;
-};
-template <> struct Conversion<SymbolicInputs> {
-  static SymbolicInputs from(const val& value, const Where&) { return {value}; }
-  static std::string given() { return "SymbolicTensor | " + Conversion<SymbolicTensors>::given(); }
 };
 
 // ---- Data ----

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "dicts.hpp"
+
 namespace etude::js {
 namespace {
 

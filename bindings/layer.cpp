@@ -1,5 +1,6 @@
 /// Layers that a user wrote in JavaScript. web/src/layer.ts holds the handles.
 #include "bind.hpp"
+#include "dicts.hpp"
 #include "user_functions.hpp"
 
 namespace etude::js {

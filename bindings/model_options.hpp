@@ -1,6 +1,7 @@
 #pragma once
 
 /// The options of models and loops in JavaScript, besides core's.
+#include "dicts.hpp"
 #include "options.hpp"
 
 namespace etude::js {
