@@ -1,5 +1,6 @@
 /// Keras's classes: constructors and methods.
 #include "bind.hpp"
+#include "dicts.hpp"
 #include "option_types.hpp"
 #include "user_functions.hpp"
 
@@ -9,19 +10,26 @@ namespace {
 /// A Value within a step; data outside.
 struct ValueOrData : val {};
 
-/// Calls a layer on a Value, or a list of them, within a step, or on data outside. Several outputs are a list.
-val call_layer(Layer& layer, val x, bool training) {
+/// Calls a layer on a Value, a list or an object of them, within a step, or on data outside. Several outputs are a
+/// list, or an object.
+val call_layer(Layer& layer, val given, bool training) {
   const Where where{"Layer.call", "x"};
+  auto* user = dynamic_cast<UserLayer*>(&layer);
+  std::vector<std::string>* call_names = user ? user->call_names() : nullptr;
+  if (call_names) call_names->clear();
+  const val x = listed(layer, given, call_names);
   bool values = Conversion<Value>::is(x), list = false;
   if (x.isArray()) {
     const auto length = x["length"].as<unsigned>();
     for (unsigned i = 0; i < length && !values; ++i) values = Conversion<Value>::is(x[i]);
-    list = values || (length > 0 && !x[0].isNumber() && !x[0].isArray());
+    list = values || !given.isArray() || (length > 0 && !x[0].isNumber() && !x[0].isArray());
   }
   if (values)
     return to_js(layer(list ? from_js<std::vector<Value>>(x, where) : std::vector{from_js<Value>(x, where)}, training));
   const std::vector<Tensor> outputs =
       layer.call_all(list ? from_js<std::vector<Tensor>>(x, where) : std::vector{from_js<Tensor>(x, where)}, training);
+  const std::vector<std::string> keys = layer.output_keys();
+  if (!keys.empty() && keys.size() == outputs.size()) return dict_of(keys, to_js(outputs));
   return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 
@@ -120,14 +128,15 @@ EMSCRIPTEN_BINDINGS(classes) {
   property<"Layer.output", [](Layer& self) { return self.output(); }>(layer);
   property<"Layer.inputs", [](Layer& self) { return self.inputs(); }>(layer);
   property<"Layer.outputs", [](Layer& self) { return self.outputs(); }>(layer);
+  property<"Layer.output_keys", [](Layer& self) { return self.output_keys(); }>(layer);
   property<"Layer.trainable", [](Layer& self) { return self.trainable(); },
            [](Layer& self, bool trainable) { self.set_trainable(trainable); }>(layer);
   property<"Layer.variables", [](Layer& self) { return self.variables(); }>(layer);
   property<"Layer.trainable_variables", [](Layer& self) { return self.trainable_variables(); }>(layer);
   property<"Layer.non_trainable_variables", [](Layer& self) { return self.non_trainable_variables(); }>(layer);
   method<"Layer.call(x, training?)", call_layer>(layer);
-  method<"Layer.apply(inputs)", [](Layer& self, SymbolicInputs inputs) { return self.apply(inputs.tensors); }>(layer);
-  method<"Layer.apply_all(inputs)", [](Layer& self, SymbolicInputs inputs) { return self.apply_all(inputs.tensors); }>(
+  method<"Layer.apply(inputs)", [](Layer& self, SymbolicInputs inputs) { return self.apply(inputs.of(self)); }>(layer);
+  method<"Layer.apply_all(inputs)", [](Layer& self, SymbolicInputs inputs) { return self.apply_all(inputs.of(self)); }>(
       layer);
   method<"Layer.count_params()", [](Layer& self) { return self.count_params(); }>(layer);
   method<"Layer.get_weights()", [](Layer& self) { return self.get_weights(); }>(layer);

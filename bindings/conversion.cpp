@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dicts.hpp"
 #include "user_functions.hpp"
 
 namespace etude::js {
@@ -16,12 +17,15 @@ std::vector<Value> traced;
 double first_id = 0;
 int scopes = 0;
 
-val values_to_js(const std::vector<Value>& values) {
-  return values.empty() ? val::undefined() : values.size() == 1 ? to_js(values.front()) : to_js(values);
+val values_to_js(const std::vector<Value>& values, const std::vector<std::string>& names) {
+  return values.empty() ? val::undefined() : to_js(Outputs(values, names));
 }
-std::vector<Value> values_from_js(const val& value, const Where& where) {
+/// Puts the names of an object to `names`.
+std::vector<Value> values_from_js(const val& value, const Where& where, std::vector<std::string>& names) {
   if (value.isUndefined() || value.isNull()) return {};
-  return value.isArray() ? from_js<std::vector<Value>>(value, where) : std::vector{from_js<Value>(value, where)};
+  const Outputs values = from_js<Outputs>(value, where);
+  names = values.names();
+  return values;
 }
 
 /// The object of web whose functions it calls; undefined if there is none.
@@ -61,6 +65,36 @@ std::string last_name(std::string_view signature) {
 
 std::vector<std::string> keys(const val& object) {
   return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
+}
+
+std::vector<std::string> sorted_keys(const val& object) {
+  std::vector<std::string> names = keys(object);
+  std::ranges::sort(names);
+  return names;
+}
+
+val dict_of(const std::vector<std::string>& names, const val& values) {
+  val result = val::object();
+  for (std::size_t i = 0; i < names.size(); ++i) result.set(names[i], values[i]);
+  return result;
+}
+val values_of(const val& object, const std::vector<std::string>& names) {
+  val result = val::array();
+  for (const std::string& name : names) result.call<void>("push", object[name]);
+  return result;
+}
+
+val listed(const Layer& layer, const val& value, std::vector<std::string>* call_names) {
+  if (!is_dictionary(value)) return value;
+  std::vector<std::string> names = sorted_keys(value), inputs;
+  if (const auto* model = dynamic_cast<const Model*>(&layer)) inputs = model->input_names();
+  if (inputs.empty() && call_names) {
+    *call_names = names;
+  } else {
+    static_cast<void>(places_of(names, inputs, "x", true));  // throws for a missing input
+    names = inputs;
+  }
+  return values_of(value, names);
 }
 
 val handle_of(const val& value) {
@@ -148,9 +182,27 @@ std::vector<std::byte> Conversion<std::vector<std::byte>>::from(const val& value
 }
 
 Batch Conversion<Batch>::from(const val& value, const Where& where) {
-  return {from_js<std::vector<Tensor>>(value["x"], where.of("x")),
-          from_js<std::vector<Tensor>>(value["y"], where.of("y")),
-          from_js<std::vector<Tensor>>(value["sampleWeight"], where.of("sampleWeight"))};
+  Batch batch{from_js<std::vector<Tensor>>(value["x"], where.of("x")),
+              from_js<std::vector<Tensor>>(value["y"], where.of("y")),
+              from_js<std::vector<Tensor>>(value["sampleWeight"], where.of("sampleWeight"))};
+  const val names = value["names"];
+  if (names.isUndefined()) return batch;
+  const auto of = [&](const char* group) { return from_js<std::vector<std::string>>(names[group], where); };
+  batch.names = std::make_shared<BatchNames>(BatchNames{of("x"), of("y"), of("sampleWeight")});
+  return batch;
+}
+
+SymbolicTensors Conversion<SymbolicTensors>::from(const val& value, const Where& where) {
+  if (!is_dictionary(value)) return from_js<std::vector<SymbolicTensor>>(value, where);
+  std::vector<std::string> names = sorted_keys(value);
+  return {from_js<std::vector<SymbolicTensor>>(values_of(value, names), where), names};
+}
+
+std::vector<SymbolicTensor> SymbolicInputs::of(const Layer& layer) const {
+  const Where where{"apply", "inputs"};
+  const val tensors = listed(layer, given, nullptr);
+  if (!tensors.isArray()) return {from_js<SymbolicTensor>(tensors, where)};
+  return from_js<std::vector<SymbolicTensor>>(tensors, where);
 }
 
 val Conversion<Logs>::to(const Logs& logs) {
@@ -209,17 +261,33 @@ val Conversion<std::vector<Value>>::to(const std::vector<Value>& values) {
   return result;
 }
 
+Outputs Conversion<Outputs>::from(const val& value, const Where& where) {
+  if (value.isArray()) return from_js<std::vector<Value>>(value, where);
+  if (!is_dictionary(value)) return from_js<Value>(value, where);
+  std::vector<std::string> names = sorted_keys(value);
+  return {from_js<std::vector<Value>>(values_of(value, names), where), names};
+}
+val Conversion<Outputs>::to(const Outputs& outputs) {
+  if (outputs.names().empty() && outputs.size() == 1) return to_js(outputs.front());
+  const val list = to_js<std::vector<Value>>(outputs);
+  return outputs.names().empty() ? list : dict_of(outputs.names(), list);
+}
+
 StepData Conversion<StepData>::from(const val& value, const Where& where) {
   if (type_of(value) != "object" || value.isNull())
     where.wrong(value, "{x, y}, as the step was given it", "pass data on");
-  return {values_from_js(value["x"], where.of("x")), values_from_js(value["y"], where.of("y")),
-          values_from_js(value["sampleWeight"], where.of("sampleWeight"))};
+  StepData data;
+  data.x = values_from_js(value["x"], where.of("x"), data.names.x);
+  data.y = values_from_js(value["y"], where.of("y"), data.names.y);
+  data.sample_weight = values_from_js(value["sampleWeight"], where.of("sampleWeight"), data.names.sample_weight);
+  return data;
 }
 val Conversion<StepData>::to(const StepData& data) {
   val result = val::object();
-  result.set("x", values_to_js(data.x));
-  if (!data.y.empty()) result.set("y", values_to_js(data.y));
-  if (!data.sample_weight.empty()) result.set("sampleWeight", values_to_js(data.sample_weight));
+  result.set("x", values_to_js(data.x, data.names.x));
+  if (!data.y.empty()) result.set("y", values_to_js(data.y, data.names.y));
+  if (!data.sample_weight.empty())
+    result.set("sampleWeight", values_to_js(data.sample_weight, data.names.sample_weight));
   return result;
 }
 

@@ -231,18 +231,6 @@ template <> struct Conversion<SymbolicTensor> {
   static std::string made() { return "SymbolicTensor"; }
 };
 
-/// The inputs of a layer in a description: one SymbolicTensor, or a list.
-struct SymbolicInputs {
-  std::vector<SymbolicTensor> tensors;
-};
-template <> struct Conversion<SymbolicInputs> {
-  static SymbolicInputs from(const val& value, const Where& where) {
-    if (value.isArray()) return {from_js<std::vector<SymbolicTensor>>(value, where)};
-    return {{from_js<SymbolicTensor>(value, where)}};
-  }
-  static std::string given() { return "SymbolicTensor | SymbolicTensor[]"; }
-};
-
 // ---- Data ----
 
 /// web's Tensor: a typed array and a shape. Both directions copy the bytes once.
@@ -256,10 +244,10 @@ template <> struct Conversion<std::vector<std::byte>> {
   static std::vector<std::byte> from(const val& value, const Where& where);
   static std::string given() { return "Uint8Array"; }
 };
-/// The result of web's asBatch: lists of Tensors named x, y, sampleWeight.
+/// The result of web's asBatch: lists of Tensors named x, y, sampleWeight, and the names of those by name.
 template <> struct Conversion<Batch> {
   static Batch from(const val& value, const Where& where);
-  /// {x, y, sampleWeight}: a Tensor, or a list of several.
+  /// {x, y, sampleWeight}: a Tensor, a list of several, or an object by name.
   static val to(const Batch& batch);
   static std::string given() { return "Batch"; }
   static std::string made() { return "DatasetElement"; }
@@ -304,17 +292,12 @@ template <> struct Conversion<std::vector<Value>> {
   static std::string given() { return "(Value | null)[]"; }
   static std::string made() { return "(Value | null)[]"; }
 };
-/// The result of a JavaScript step: one Value, or a list of them.
+/// The result of a JavaScript step: one Value, a list of them, or an object.
 template <> struct Conversion<Outputs> {
-  static Outputs from(const val& value, const Where& where) {
-    if (value.isArray()) return from_js<std::vector<Value>>(value, where);
-    return from_js<Value>(value, where);
-  }
-  static val to(const Outputs& outputs) {
-    return outputs.size() == 1 ? to_js(outputs.front()) : to_js<std::vector<Value>>(outputs);
-  }
-  static std::string given() { return "Value | Value[]"; }
-  static std::string made() { return "Value | Value[]"; }
+  static Outputs from(const val& value, const Where& where);
+  static val to(const Outputs& outputs);
+  static std::string given() { return "Value | Value[] | Record<string, Value>"; }
+  static std::string made() { return "Value | Value[] | Record<string, Value>"; }
 };
 template <> struct Conversion<StepData> {
   static StepData from(const val& value, const Where& where);

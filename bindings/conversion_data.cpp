@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "dicts.hpp"
+
 namespace etude::js {
 namespace {
 
@@ -61,9 +63,10 @@ class JavaScriptSequence : public Sequence {
   val sequence_;
 };
 
-/// A list of tensors, or a single tensor, or undefined.
-val one_or_several(const std::vector<Tensor>& tensors) {
-  return tensors.size() == 1 ? to_js(tensors.front()) : to_js(tensors);
+/// A list of tensors, a single tensor, or an object.
+val one_or_several(const std::vector<Tensor>& tensors, const std::vector<std::string>& names) {
+  if (names.empty() && tensors.size() == 1) return to_js(tensors.front());
+  return names.empty() ? to_js(tensors) : dict_of(names, to_js(tensors));
 }
 
 void check_function(const val& function, const Where& where) {
@@ -151,10 +154,12 @@ Data Conversion<Data>::from(const val& value, const Where& where) {
 }
 
 val Conversion<Batch>::to(const Batch& batch) {
+  const BatchNames& names = names_of(batch);
   val element = val::object();
-  element.set("x", one_or_several(batch.x));
-  if (!batch.y.empty()) element.set("y", one_or_several(batch.y));
-  if (!batch.sample_weight.empty()) element.set("sampleWeight", one_or_several(batch.sample_weight));
+  element.set("x", one_or_several(batch.x, names.x));
+  if (!batch.y.empty()) element.set("y", one_or_several(batch.y, names.y));
+  if (!batch.sample_weight.empty())
+    element.set("sampleWeight", one_or_several(batch.sample_weight, names.sample_weight));
   return element;
 }
 

@@ -1,5 +1,6 @@
 /// Layers that a user wrote in JavaScript. web/src/layer.ts holds the handles.
 #include "bind.hpp"
+#include "dicts.hpp"
 #include "user_functions.hpp"
 
 namespace etude::js {
@@ -74,8 +75,9 @@ class CustomLayer : public Layer, public CustomParts {
   }
   Value call(Value x, bool training) override { return call_with({x}, training); }
   Outputs call_with(const std::vector<Value>& inputs, bool training) override {
-    return functions().run<Outputs>("call", Outputs(inputs), training);
+    return functions().run<Outputs>("call", named(inputs), training);
   }
+  std::vector<std::string>* call_names() override { return &call_names_; }
   std::vector<LayerPtr> layers() const override { return inner(); }
 };
 
@@ -123,7 +125,7 @@ EMSCRIPTEN_BINDINGS(layer) {
   }>();
   // Unlike the method of a handle, it keeps an object of web.
   bind<"layer.apply_all(layer, inputs)",
-       [](LayerPtr layer, SymbolicInputs inputs) { return apply_all(layer, inputs.tensors); }>();
+       [](LayerPtr layer, SymbolicInputs inputs) { return apply_all(layer, inputs.of(*layer)); }>();
 }
 
 }  // namespace etude::js

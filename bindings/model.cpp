@@ -20,8 +20,9 @@ template <class Parent> class JavaScriptModel : public Parent, public UserLayer 
 
   Outputs call_with(const std::vector<Value>& inputs, bool training) override {
     if (!steps_.given.call.given) return Parent::call_with(inputs, training);
-    return steps_.run<Outputs>("call", Outputs(inputs), training);
+    return steps_.run<Outputs>("call", named(inputs), training);
   }
+  std::vector<std::string>* call_names() override { return steps_.given.call.given ? &call_names_ : nullptr; }
   const UserFunctions& functions() const override { return steps_; }
   std::vector<MetricPtr> metrics() const override {
     return steps_.given.metrics.empty() ? Parent::metrics() : steps_.given.metrics;
@@ -155,6 +156,7 @@ EMSCRIPTEN_BINDINGS(model) {
        [](ModelPtr model, Value value, std::string name) { model->add_metric(value, name); }>();
   bind<"model.input_names(model)", [](ModelPtr model) { return model->input_names(); }>();
   bind<"model.output_names(model)", [](ModelPtr model) { return model->output_names(); }>();
+  bind<"model.prediction_keys(model)", [](ModelPtr model) { return model->prediction_keys(); }>();
 
   bind<"model.compiled(model)", [](ModelPtr model) { return model->compiled(); }>();
   bind<"model.optimizer(model)", [](ModelPtr model) {

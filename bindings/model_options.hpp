@@ -1,6 +1,7 @@
 #pragma once
 
 /// The options of models and loops in JavaScript, besides core's.
+#include "dicts.hpp"
 #include "options.hpp"
 
 namespace etude::js {
@@ -11,9 +12,9 @@ template <FixedString Type> struct UserStep {
   bool given = false;
 };
 
-using CallStep = UserStep<"(x: Value, training: boolean) => Value | Value[]">;
+using CallStep = UserStep<"(x: any, training: boolean) => Value | Value[] | Record<string, Value>">;
 using LoggingStep = UserStep<"(data: StepData) => StepLogs">;
-using PredictingStep = UserStep<"(data: StepData) => Value | Value[]">;
+using PredictingStep = UserStep<"(data: StepData) => Value | Value[] | Record<string, Value>">;
 
 struct SequentialOptions {
   std::string name = {};
@@ -43,10 +44,12 @@ struct ModelOptions : SequentialOptions {
 };
 
 struct FunctionalOptions : SequentialOptions {
-  std::vector<SymbolicTensor> inputs = {}, outputs = {};
+  SymbolicTensors inputs = {}, outputs = {};
   static constexpr auto fields() {
-    return option_rows(option<&FunctionalOptions::inputs>("Inputs of the model, made by et.input()."),
-                       option<&FunctionalOptions::outputs>("Outputs of the model."), SequentialOptions::fields());
+    return option_rows(
+        option<&FunctionalOptions::inputs>("Inputs of the model, made by et.input(): a list, or an object."),
+        option<&FunctionalOptions::outputs>("Outputs of the model: a list, or an object."),
+        SequentialOptions::fields());
   }
 };
 

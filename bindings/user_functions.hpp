@@ -42,7 +42,19 @@ class UserObject {
   virtual ~UserObject() = default;
   virtual const UserFunctions& functions() const = 0;
 };
-/// A layer or model of such an object.
-class UserLayer : public UserObject {};
+/// A layer or model of such an object. Its `call` gets its inputs by name if they were passed by name.
+class UserLayer : public UserObject {
+ public:
+  /// Where the names of the next call's inputs are put; null for one whose `call` is not in JavaScript.
+  virtual std::vector<std::string>* call_names() { return nullptr; }
+
+ protected:
+  /// The inputs, with the names of this call.
+  Outputs named(const std::vector<Value>& inputs) {
+    std::vector<std::string> names = std::exchange(call_names_, {});
+    return names.size() == inputs.size() ? Outputs(inputs, std::move(names)) : Outputs(inputs);
+  }
+  std::vector<std::string> call_names_;
+};
 
 }  // namespace etude::js

@@ -1,11 +1,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <optional>
+
 #include "etude/etude.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Arrays by the names of a model's inputs and outputs.
+// Arrays, batches, inputs and outputs by name.
 namespace etude {
 namespace {
 
@@ -25,8 +27,26 @@ Functional two_and_two() {
       {z, a}, {layers::add({.name = "sum"})->apply({z, times(10, "ten")->apply(a)}), times(2, "double")->apply(z)});
 }
 
+/// "x" = a + 10 b and "y" = 2 a. Keras 3.15.1 sorts the names of dicts, and so does Étude.
+std::shared_ptr<Functional> by_name(const char* name = "by_name") {
+  const SymbolicTensor a = layers::input({.shape = {1}, .name = "a"}), b = layers::input({.shape = {1}, .name = "b"});
+  const SymbolicTensor sum = layers::add({.name = "sum"})->apply({a, times(10, "ten")->apply(b)});
+  return std::make_shared<Functional>(
+      SymbolicTensors{{"b", b}, {"a", a}},
+      SymbolicTensors{{"y", times(2, "second")->apply(a)}, {"x", times(1, "first")->apply(sum)}},
+      LayerOptions{.name = name});
+}
+
 constexpr std::int64_t rows = 4;
 const Tensor ones = filled({rows, 1}, 1), twos = filled({rows, 1}, 2), zeros = filled({rows, 1}, 0);
+
+const Batch batch_by_name = named_batch({{"a", twos}, {"z", ones}}, {{"double", zeros}, {"sum", zeros}});
+const std::vector<double> squares{441, 4};
+
+/// A number of such batches.
+Generator batches(int count, const Batch& batch = batch_by_name) {
+  return [count, batch]() mutable -> std::optional<Batch> { return count-- > 0 ? std::optional(batch) : std::nullopt; };
+}
 
 /// The loss of each output of a model that is not trained.
 std::vector<double> losses_of(const Data& data) {
@@ -103,6 +123,162 @@ TEST_CASE("names that do not match the model are errors", "[data]") {
 TEST_CASE("inputs that the model does not have are ignored, with Keras's warning", "[data]") {
   CHECK(losses_of(Data({{"a", twos}, {"z", ones}, {"more", zeros}}, {{"double", zeros}, {"sum", zeros}})) ==
         std::vector<double>{441, 4});
+}
+
+TEST_CASE("batches by name match the model's inputs and outputs, from every kind of data", "[data]") {
+  class Two : public Sequence {
+   public:
+    std::int64_t size() const override { return 2; }
+    Batch batch(std::int64_t) override { return batch_by_name; }
+  };
+  const auto generate = [](int count) -> BatchGenerator {
+    for (int i = 0; i < count; ++i) co_yield batch_by_name;
+  };
+  const auto rows_of = [](const ColumnGroup& x) { return Dataset::from_tensor_slices(named_batch(x)); };
+  CHECK(losses_of(batches(2)) == squares);
+  CHECK(losses_of(generate(2)) == squares);
+  CHECK(losses_of(std::make_shared<Two>()) == squares);
+  const Dataset dataset = Dataset::from_tensor_slices(batch_by_name);
+  CHECK(losses_of(dataset.map([](Batch row) { return row; }).shuffle(rows).cache().batch(2).prefetch(1)) == squares);
+  const Dataset zipped =
+      Dataset::zip({rows_of({{"a", twos}, {"z", ones}}), rows_of({{"double", zeros}, {"sum", zeros}})});
+  CHECK(losses_of(zipped.batch(2)) == squares);
+}
+
+TEST_CASE("in batches by name, too, outputs may lack weights or targets, and other inputs are ignored", "[data]") {
+  const ColumnGroup inputs{{"a", twos}, {"z", ones}, {"more", zeros}}, targets{{"double", zeros}, {"sum", zeros}};
+  CHECK(losses_of(batches(1, named_batch(inputs, targets, {{"double", filled({rows}, 3)}}))) ==
+        std::vector<double>{441, 12});
+  Functional model = two_and_two();
+  model.compile({.optimizer = optimizers::sgd({.learning_rate = 0}), .loss = "mse"});
+  CHECK(model.evaluate(batches(1, named_batch(inputs, {{"double", zeros}})), {.verbose = 0})["loss"] == 4);
+}
+
+TEST_CASE("a model of a dict of inputs and outputs has its names in data, predictions, calls and logs", "[data]") {
+  // The numbers of Keras 3.15.1, whose model.output_names are those of the layers.
+  const auto shared = by_name();
+  Functional& model = *shared;
+  CHECK(model.input_names() == Texts{"a", "b"});
+  CHECK(model.output_names() == Texts{"x", "y"});
+  const NamedColumns inputs{{"a", ones}, {"b", twos}};
+  for (const NamedTensors& outputs : {model.predict_named(inputs, {.verbose = 0}), model.predict_named_on_batch(inputs),
+                                      model.predict_named(batches(1, named_batch(inputs)), {.verbose = 0}),
+                                      model.call_named({{"a", ones}, {"b", twos}})}) {
+    REQUIRE(outputs.size() == 2);
+    CHECK(numbers(outputs.at("x")) == std::vector<double>(rows, 21));
+    CHECK(numbers(outputs.at("y")) == std::vector<double>(rows, 2));
+  }
+  CompileOptions how{.optimizer = optimizers::sgd({.learning_rate = 0})};
+  how.loss = {{"x", "mse"}, {"y", "mae"}};
+  how.loss_weights = {{"x", 2}, {"y", 1}};
+  how.metrics = {{"x", {"mae"}}};
+  model.compile(how);
+  const Batch batch = named_batch(inputs, {{"x", ones}, {"y", ones}});
+  for (const Data& data :
+       {Data(batch), Data(batches(2, batch)), Data(std::vector<Column>{ones, twos}, std::vector<Column>{ones, ones})}) {
+    const Logs logs = model.evaluate(data, {.verbose = 0});
+    CHECK(logs["loss"] == 801);
+    CHECK(logs["x_loss"] == 400);
+    CHECK(logs["y_loss"] == 1);
+    CHECK(logs["x_mae"] == 20);
+  }
+}
+
+namespace {
+
+/// A model of a custom class with inputs z and a, whose call returns a dict.
+class Differences : public Model {
+ public:
+  std::vector<std::string> input_names() const override { return {"z", "a"}; }
+  Value call(Value, bool) override { return {}; }
+  Outputs call_with(const std::vector<Value>& x, bool) override {
+    return {{"sum", x[0] + x[1]}, {"less", x[0] - x[1]}};
+  }
+  StepLogs test_step(const StepData& data) override {
+    const Outputs y = (*this)(data.x, false);
+    return {{"less", ops::mean(y.named("less"))}, {"loss", compute_loss(data, y)}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a custom class names its inputs, and returns its outputs by name", "[data]") {
+  Differences model;
+  const NamedTensors outputs = model.predict_named(NamedColumns{{"a", ones}, {"z", twos}}, {.verbose = 0});
+  CHECK(numbers(outputs.at("sum")) == std::vector<double>(rows, 3));
+  CHECK(numbers(outputs.at("less")) == std::vector<double>(rows, 1));
+  model.compile({.optimizer = optimizers::sgd({.learning_rate = 0}), .loss = {{"sum", "mse"}, {"less", "mae"}}});
+  const Batch batch = named_batch({{"a", ones}, {"z", twos}}, {{"sum", zeros}, {"less", filled({rows, 1}, 5)}});
+  for (const Data& data : {Data(batch), Data(batches(1, batch))}) {
+    const Logs logs = model.evaluate(data, {.verbose = 0});
+    CHECK(logs["less"] == 1);
+    CHECK(logs["loss"] == 9 + 4);
+  }
+  CHECK_THAT(error_of([&] { model.test_on_batch(named_batch({{"a", ones}, {"z", twos}}, {{"more", zeros}})); }),
+             ContainsSubstring("`y` for output \"more\" - expected one of: less, sum"));
+}
+
+TEST_CASE("JSON and clones keep the names of inputs and outputs", "[data][saving]") {
+  const auto inner = by_name("inner");
+  const SymbolicTensor p = layers::input({.shape = {1}, .name = "p"}), q = layers::input({.shape = {1}, .name = "q"});
+  Functional outer({p, q}, {{"r", layers::subtract({.name = "sub"})->apply(inner->apply_all({p, q}))}});
+  const std::string text = to_json<Layer>(outer);
+  // As Keras 3.15.1 writes them, except for the order of keys.
+  for (const char* part :
+       {R"("input_layers":{"a":["a",0,0],"b":["b",0,0]})", R"("output_layers":{"x":["first",0,0],"y":["second",0,0]})",
+        R"("input_layers":[["p",0,0],["q",0,0]])", R"("output_layers":{"r":["sub",0,0]})",
+        R"("args":[{"a":{"class_name":"__keras_tensor__")"})
+    CHECK_THAT(text, ContainsSubstring(part));
+  // Keras writes the masks of the inputs.
+  std::string with_masks = text;
+  const std::string calls = R"("kwargs":{})";
+  for (std::size_t at = 0; (at = with_masks.find(calls, at)) != std::string::npos; at += calls.size())
+    with_masks.replace(at, calls.size(), R"("kwargs":{"mask":{"a":null,"b":null}})");
+  REQUIRE(with_masks != text);
+  for (const ModelPtr& model : {std::dynamic_pointer_cast<Model>(from_json<Layer>(text)),
+                                std::dynamic_pointer_cast<Model>(from_json<Layer>(with_masks)), clone_model(outer)}) {
+    REQUIRE(model);
+    CHECK(to_json<Layer>(*model) == text);
+    const NamedTensors outputs = model->predict_named(NamedColumns{{"p", ones}, {"q", twos}}, {.verbose = 0});
+    CHECK(numbers(outputs.at("r")) == std::vector<double>(rows, 19));
+  }
+  CHECK_THAT(error_of([] {
+               from_json<Layer>(R"({"class_name": "Functional", "config": {"layers": [{"class_name": "InputLayer",
+                 "name": "a", "config": {"batch_shape": [null, 1]}, "inbound_nodes": []}],
+                 "input_layers": {"u": {"a": ["a", 0, 0]}}, "output_layers": {"u": ["a", 0, 0]}}})");
+             }),
+             ContainsSubstring("expected [layer, call, output]"));
+}
+
+TEST_CASE("names that are missing, unknown, doubled or of another batch are errors", "[data]") {
+  const ColumnGroup inputs{{"a", twos}, {"z", ones}}, targets{{"double", zeros}, {"sum", zeros}};
+  CHECK_THAT(error_of([&] { losses_of(batches(1, named_batch({{"a", twos}}, targets))); }),
+             ContainsSubstring("no data for input \"z\""));
+  CHECK_THAT(error_of([&] { losses_of(batches(1, named_batch(inputs, {{"sum", zeros}, {"triple", zeros}}))); }),
+             ContainsSubstring("`y` for output \"triple\" - expected one of: sum, double"));
+  CHECK_THAT(error_of([&] {
+               losses_of(Generator([first = true]() mutable -> std::optional<Batch> {
+                 return std::exchange(first, false)
+                            ? batch_by_name
+                            : named_batch({{"a", twos}, {"b", ones}}, std::vector<Column>{zeros, zeros});
+               }));
+             }),
+             ContainsSubstring("other names than the first"));
+  CHECK_THAT(error_of([&] { named_batch({{"a", ones}, {"a", twos}}); }), ContainsSubstring("2 arrays by 1 names"));
+  const SymbolicTensor a = layers::input({.shape = {1}}), b = layers::input({.shape = {1}});
+  CHECK_THAT(error_of([&] { Functional({{"a", a}, {"a", b}}, {a, b}); }), ContainsSubstring("2 tensors by 1 names"));
+  CHECK_THAT(
+      error_of([&] {
+        Dataset::zip({Dataset::from_tensor_slices(batch_by_name), Dataset::from_tensor_slices(batch_by_name)}).begin();
+      }),
+      ContainsSubstring("expected a different name for each array"));
+  Sequential unnamed(two_dense());
+  CHECK_THAT(error_of([&] { unnamed.predict(batches(1, named_batch({{"x", ones}})), {.verbose = 0}); }),
+             ContainsSubstring("a model without names"));
+  Functional listed = two_and_two();
+  CHECK_THAT(error_of([&] { listed.predict_named(NamedColumns{{"a", twos}, {"z", ones}}, {.verbose = 0}); }),
+             ContainsSubstring("2 outputs are no dict"));
+  CHECK_THAT(error_of([&] { by_name()->call_named({{"a", ones}}); }), ContainsSubstring("no data for input \"b\""));
 }
 
 }  // namespace etude

@@ -57,6 +57,25 @@ class Pair extends et.Layer {
     return [...x].reverse();
   }
 }
+class Both extends et.Layer {
+  override call({ a, b }: Record<string, et.Value>): Record<string, et.Value> {
+    return { sum: et.ops.add(a as et.Value, b as et.Value) };
+  }
+}
+const [age, photo] = [et.input({ shape: [1] }), et.input({ shape: [4] })];
+const byName = et.model({ inputs: { age, photo }, outputs: { price: dense.apply(photo), risk: dense.apply(age) } });
+const applied: et.NamedSymbols = byName.apply<et.NamedSymbols>({ age, photo });
+async function* dicts() {
+  yield { x: { age: [[1]], photo: et.tensor([[1, 2, 3, 4]]) }, y: { price: [[1]], risk: [[2]] } };
+  yield [{ age: [[1]], photo: [[1, 2, 3, 4]] }, { price: [[1]], risk: [[2]] }] as const;
+}
+export async function byNames(): Promise<void> {
+  await byName.fit(dicts);
+  await byName.fit({ age: [[1]], photo: [[1, 2, 3, 4]] }, { price: [[1]], risk: [[2]] }, { sampleWeight: { price: [1] } });
+  const { price } = await byName.predict<Record<string, et.Tensor>>({ age: [[1]], photo: [[1, 2, 3, 4]] });
+  const { risk } = byName.call<Record<string, et.Tensor>>({ age: [[1]], photo: [[1, 2, 3, 4]] });
+  console.log(price?.shape, risk?.shape, applied['price']?.shape, new Both().name);
+}
 const pairs: et.SymbolicTensor[] = new Pair({ name: 'pair' }).applyAll([et.input({ shape: [2] }), et.input({ shape: [2] })]);
 class Scale extends et.Layer {
   readonly factor: number;

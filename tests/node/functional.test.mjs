@@ -65,6 +65,93 @@ test('arrays are passed by the names of inputs and outputs', async () => {
   }
 });
 
+// The numbers of Keras 3.15.1: x = a + 10 b, y = 2 a.
+const column = (value) => et.tensor(new Float32Array(4).fill(value), [4, 1]);
+const inputs = { b: column(2), a: column(1) }, targets = { y: column(1), x: column(1) };
+const firstOf = (outputs) => Object.fromEntries(Object.entries(outputs).map(([name, { data }]) => [name, data[0]]));
+
+/** Of objects of inputs and outputs; the layers have other names. */
+function byName(options = {}) {
+  const [a, b] = ['a', 'b'].map((name) => et.input({ shape: [1], name }));
+  const x = unit('first').apply(layers.add({ name: 'add' }).apply([a, unit('ten', 10).apply(b)]));
+  return et.model({ inputs: { b, a }, outputs: { y: unit('second', 2).apply(a), x }, ...options });
+}
+
+test('a model of objects trains and predicts by their names, on every kind of data', async () => {
+  const model = byName();
+  assert.deepEqual([model.inputNames, model.outputNames], [['a', 'b'], ['x', 'y']]);
+  model.compile({ optimizer: still(), loss: { x: 'mse', y: 'mae' }, lossWeights: { x: 2, y: 1 }, metrics: { x: ['mae'] } });
+  const batches = function* () { yield [inputs, targets]; yield { x: inputs, y: targets }; };
+  const later = async function* () { yield* batches(); };
+  const sequence = { length: 2, getItem: () => [inputs, targets] };
+  const dataset = et.data.fromTensorSlices({ x: inputs, y: targets }).map(({ x: { a, b }, y }) => ({ x: { b, a }, y })).batch(2);
+  for (const data of [batches, later, sequence, dataset, { x: inputs, y: targets }])
+    assert.deepEqual((await model.fit(data, quiet)).history, { loss: [801], x_loss: [400], y_loss: [1], x_mae: [20] });
+  assert.deepEqual((await model.fit(inputs, targets, { ...quiet, sampleWeight: { x: [2, 2, 2, 2] } })).history.loss, [1601]);
+  const again = et.modelFromJson(model.toJson());
+  for (const outputs of [
+    await model.predict(inputs, quiet),
+    await model.predict(function* () { yield inputs; }, quiet),
+    await again.predict(inputs, quiet),
+    model.predictOnBatch(inputs),
+    model.call(inputs),
+    (await model.predictStream(inputs, quiet).next()).value,
+  ])
+    assert.deepEqual(firstOf(outputs), { x: 21, y: 2 });
+  assert.deepEqual((await model.predictOutputs(inputs, quiet)).map(({ data }) => data[0]), [21, 2]);
+});
+
+test('functions of Values get and return objects, in models, steps and custom layers', async () => {
+  const model = byName({
+    testStep(data) {
+      const { x, y } = this.call(data.x);
+      return { loss: this.computeLoss(data, { x, y }), sum: et.ops.mean(et.ops.add(y, data.y.y)) };
+    },
+  });
+  model.compile({ optimizer: still(), loss: 'mse' });
+  for (const data of [{ x: inputs, y: targets }, function* () { yield [inputs, targets]; }])
+    assert.deepEqual(await model.evaluate(data, { ...quiet, returnDict: true }), { loss: 401, sum: 3 });
+
+  const whole = et.model({
+    layers: [model],
+    call({ p, q }) {
+      const { x, y } = model.call({ b: q, a: p });
+      return { more: et.ops.add(x, y), difference: et.ops.subtract(x, y) };
+    },
+  });
+  const two = { q: column(2), p: column(1) }, zero = { more: zeros, difference: zeros };
+  whole.compile({ optimizer: still(), loss: { difference: 'mse', more: 'mae' } });
+  for (const data of [{ x: two, y: zero }, function* () { yield [two, zero]; }])
+    assert.deepEqual((await whole.fit(data, quiet)).history, { loss: [361 + 23], difference_loss: [361], more_loss: [23] });
+  assert.deepEqual(firstOf(await whole.predict(two, quiet)), { difference: 19, more: 23 });
+  assert.deepEqual(firstOf(whole.call(two)), { difference: 19, more: 23 });
+
+  class Both extends et.Layer {
+    call({ a, b }) {
+      return { sum: et.ops.add(a, b) };
+    }
+  }
+  assert.deepEqual(firstOf(new Both().call(inputs)), { sum: 3 });
+  const [p, q] = [et.input({ shape: [1] }), et.input({ shape: [1] })];
+  const { x, y } = model.apply({ b: q, a: p });
+  const outer = et.model({ inputs: [p, q], outputs: [layers.subtract().apply([x, y])] });
+  assert.equal((await outer.predict([column(1), column(2)], quiet)).data[0], 19);
+});
+
+test('names that are missing, unknown, of another batch, or of objects inside objects are errors', async () => {
+  const model = byName();
+  model.compile({ optimizer: still(), loss: 'mse' });
+  const fitted = (...batches) => model.fit(batches.values(), quiet);
+  await assertError(() => fitted([{ a: column(1) }, targets]), 'data', 'no data for input "b"');
+  await assertError(() => fitted([inputs, { ...targets, z: column(1) }]), 'data', 'output "z"', 'x, y');
+  await assertError(() => fitted([inputs, targets], [inputs, { x: column(1), z: column(1) }]), 'data', 'other names than the first');
+  await assertError(() => fitted([{ a: { left: column(1) }, b: column(2) }, targets]), 'data', 'x.a = an object', 'without objects inside');
+  await assertError(() => model.predict({ a: { left: column(1) }, b: column(2) }, quiet), 'data', 'without objects inside');
+  await assertError(() => model.call({ a: column(1) }), 'data', 'no data for input "b"');
+  await assertError(() => unit('one').call({ a: column(1) }), 'data', 'a model without names');
+  await assertError(() => unit('one').apply({ a: et.input({ shape: [1] }) }), 'data', 'a model without names');
+});
+
 test('an LSTM with returnState gives its output and its state', async () => {
   const x = et.input({ shape: [3, 2] });
   const outputs = layers.lstm({ units: 4, returnState: true }).applyAll([x]);

@@ -14,7 +14,7 @@ import { factories, family, late, opFamily, type Family, type OpFamily } from '.
 import type * as options from './options.mjs';
 import { serialization, type Serialization } from './serialization.js';
 
-export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData } from './batch.js';
+export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData, type NamedTensors } from './batch.js';
 export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs, type PredictLogs } from './callback.js';
 export { Constraint, Initializer, LearningRateSchedule, Loss, Metric, Optimizer, Regularizer } from './custom.js';
 export type { CustomConstraint, CustomInitializer, CustomLoss, CustomMetric, CustomOptimizer, CustomRegularizer, CustomSchedule } from './custom.js';
@@ -44,6 +44,7 @@ export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { Configuration } from './load.js';
 export { Layer, type Config } from './layer.js';
+export type { NamedSymbols } from './layer_base.js';
 export { configure, ready, reload, variant, type ReadyOptions } from './module.js';
 export type { HttpPost } from './network.js';
 export {

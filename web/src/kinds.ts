@@ -1,5 +1,5 @@
 /** Distinguishes the kinds of data of loops. Core converts each kind. */
-import { BatchIterator, asNamed, isGenerator, isNamed, type BatchGenerator, type BatchLike, type NamedData } from './batch.js';
+import { BatchIterator, asNamed, isDict, isGenerator, isNamed, namesIn, type BatchGenerator, type BatchLike, type NamedData } from './batch.js';
 import { describe, fail } from './error.js';
 import type { Dataset } from './etude.mjs';
 import { Tensor, tensor, type TensorLike } from './tensor.js';
@@ -82,9 +82,7 @@ const isSequence = (value: unknown): value is SequenceLike => isObject(value) &&
 export const isLazyArray = (value: unknown): value is LazyArray =>
   isObject(value) && !(value instanceof Tensor) && !ArrayBuffer.isView(value) && 'shape' in value && 'dtype' in value && 'slice' in value;
 const isColumn = (value: unknown) => value instanceof Tensor || isLazyArray(value) || value instanceof CsrMatrix || value instanceof RaggedTensor;
-/** Whether it is a plain object: no promise, no Map. */
-const isByName = (value: unknown): value is NamedColumns =>
-  isObject(value) && (Object.getPrototypeOf(value) ?? Object.prototype) === Object.prototype && !isColumn(value) && Object.keys(value).length > 0;
+const isByName = (value: unknown): value is NamedColumns => isDict(value) && !isColumn(value);
 /** A key x beside keys other than y or sampleWeight is a model's input. */
 export const isColumns = (value: unknown): value is Columns =>
   isNamed(value) && Object.keys(value).every((key) => ['x', 'y', 'sampleWeight'].includes(key));
@@ -129,7 +127,10 @@ function group(values: ColumnGroup | null | undefined, what: string): Group {
     if (what === 'x') fail('data', 'data', `x = ${values} - expected a Tensor, a typed array or nested arrays - pass the inputs.`);
     return { columns: [] };
   }
-  if (isByName(values)) return { names: Object.keys(values), columns: Object.values(values).map(asColumn) };
+  if (isByName(values)) {
+    const names = namesIn(values, what);
+    return { names, columns: names.map((name) => asColumn(values[name] as ColumnLike)) };
+  }
   const several = Array.isArray(values) && values.length > 0 && values.every(isColumn);
   return { columns: several ? (values as ColumnLike[]).map(asColumn) : [asColumn(values as ColumnLike)] };
 }

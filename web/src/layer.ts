@@ -68,8 +68,8 @@ export abstract class Layer extends LayerBase {
   build(inputShape: number[] | number[][]): void {
     void inputShape;
   }
-  /** The layer's result for a Value, or for the list of its inputs. It is traced, and must be synchronous. */
-  call(x: Value | Value[], training?: boolean): Value | Value[];
+  /** The layer's result for a Value, or for its inputs as they are passed: a list, or an object by name. It is traced, and must be synchronous. */
+  call(x: Value | Value[] | Record<string, Value>, training?: boolean): Value | Value[] | Record<string, Value>;
   call(): never {
     return fail('value', 'call', `a layer of the class ${this.className} without the function - expected one - define call().`);
   }

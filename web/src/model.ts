@@ -7,7 +7,7 @@ import type { Layer } from './layer.js';
 import { LayerBase, linkTo, type Link } from './layer_base.js';
 import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
-import { PredictionStream, only } from './predictions.js';
+import { PredictionStream, byName, only } from './predictions.js';
 import { withCustomObjects, type CustomObjects } from './registry.js';
 import type { RnnCell } from './rnn_cell.js';
 import { defaultVerbose } from './stdout.js';
@@ -46,6 +46,8 @@ export interface SummaryOptions extends options.SummaryOptions {
 }
 /** Options of `compile`. */
 export interface CompileOptions extends options.CompileOptions {}
+type Inputs<T> = T | readonly T[] | { readonly [name: string]: T };
+type Several<T> = T[] | Record<string, T>;
 type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**
@@ -107,9 +109,12 @@ export class Model extends LayerBase {
     return this.#alive(figures);
   }
 
-  /** The outputs for all rows of x, concatenated along the first axis. */
-  async predict(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Tensor> {
-    return only(await this.predictOutputs(x, options), 'predict', 'predictOutputs');
+  /**
+   * The outputs for all rows of x, concatenated along the first axis: a Tensor, or an object of them if the model's
+   * outputs are one: `predict<Record<string, Tensor>>(x)`.
+   */
+  async predict<Output extends Tensor | Record<string, Tensor> = Tensor>(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Output> {
+    return this.#only(await this.predictOutputs(x, options), 'predict', 'predictOutputs') as Output;
   }
   /** The same for a model of several outputs: a Tensor for each. */
   async predictOutputs(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Tensor[]> {
@@ -119,8 +124,8 @@ export class Model extends LayerBase {
   }
 
   /** The same, batch by batch, so that the rows need not fit into memory. */
-  predictStream(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Tensor> {
-    return new PredictionStream(this.#predictions(x, options), (outputs) => only(outputs, 'predictStream', 'predictOutputsStream'));
+  predictStream<Output extends Tensor | Record<string, Tensor> = Tensor>(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Output> {
+    return new PredictionStream(this.#predictions(x, options), (outputs) => this.#only(outputs, 'predictStream', 'predictOutputsStream') as Output);
   }
   predictOutputsStream(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Tensor[]> {
     return new PredictionStream(this.#predictions(x, options), (outputs) => outputs);
@@ -144,9 +149,9 @@ export class Model extends LayerBase {
   testOnBatch(x: ColumnGroup, y?: ColumnGroup, { sampleWeight, ...options }: BatchOptions = {}): Figures {
     return module.testOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
-  /** The outputs for one batch. */
-  predictOnBatch(x: ColumnGroup): Tensor {
-    return only(this.predictOutputsOnBatch(x), 'predictOnBatch', 'predictOutputsOnBatch');
+  /** The outputs for one batch, in the form of predict. */
+  predictOnBatch<Output extends Tensor | Record<string, Tensor> = Tensor>(x: ColumnGroup): Output {
+    return this.#only(this.predictOutputsOnBatch(x), 'predictOnBatch', 'predictOutputsOnBatch') as Output;
   }
   /** The same for a model of several outputs: a Tensor for each. */
   predictOutputsOnBatch(x: ColumnGroup): Tensor[] {
@@ -154,14 +159,14 @@ export class Model extends LayerBase {
   }
 
   /**
-   * The outputs of the model for a Value within a step, or for data outside; for several inputs a list. Several outputs
-   * are a list: `call<Tensor[]>(x)`.
+   * The outputs of the model for a Value within a step, or for data outside; for several inputs a list, or an object by
+   * name. Several outputs are a list, `call<Tensor[]>(x)`, or an object, `call<Record<string, Tensor>>(x)`.
    */
-  call(x: Value | readonly Value[], training?: boolean): Value;
-  call(x: TensorLike | readonly TensorLike[], training?: boolean): Tensor;
-  call<Outputs extends Value[] | Tensor[]>(x: Value | readonly Value[] | TensorLike | readonly TensorLike[], training?: boolean): Outputs;
-  call(x: Value | readonly Value[] | TensorLike | readonly TensorLike[], training = false): Value | Tensor | Value[] | Tensor[] {
-    return this.handle.call(x as Value, training) as Value | Tensor | Value[] | Tensor[];
+  call(x: Inputs<Value>, training?: boolean): Value;
+  call(x: Inputs<TensorLike>, training?: boolean): Tensor;
+  call<Outputs extends Several<Value> | Several<Tensor>>(x: Inputs<Value> | Inputs<TensorLike>, training?: boolean): Outputs;
+  call(x: Inputs<Value> | Inputs<TensorLike>, training = false): Value | Tensor | Several<Value> | Several<Tensor> {
+    return this.handle.call(x as Value, training) as Value | Tensor;
   }
   /** Within a step: adds a scalar to the loss. */
   addLoss(loss: Value): void {
@@ -172,11 +177,11 @@ export class Model extends LayerBase {
     module.addMetric(this.handle, value, name);
   }
   /** Within a step: the reduced loss of a batch. */
-  computeLoss(data: StepData, yPred: Value | Value[]): Value {
+  computeLoss(data: StepData, yPred: Value | Several<Value>): Value {
     return module.computeLoss(this.handle, data, yPred);
   }
   /** Within a step: updates loss and metrics and returns their current values: the result of trainStep. */
-  computeMetrics(data: StepData, yPred: Value | Value[], loss?: Value): StepLogs {
+  computeMetrics(data: StepData, yPred: Value | Several<Value>, loss?: Value): StepLogs {
     return module.computeMetrics(this.handle, data, yPred, loss);
   }
 
@@ -268,6 +273,12 @@ export class Model extends LayerBase {
     return [data, { verbose: defaultVerbose, ...rest } as LoopOptions as Options];
   }
 
+  /** The only output; several by name as an object. */
+  #only(outputs: Tensor[], where: string, several: string): Tensor | Record<string, Tensor> {
+    const keys = module.model_predictionKeys(this.handle);
+    return keys.length ? byName(keys, outputs) : only(outputs, where, several);
+  }
+
   /** Keeps this model alive until here. */
   #alive<T>(result: T): T {
     void this.handle;
@@ -342,6 +353,9 @@ export function sequential(layers: (LayerLike | native.SymbolicTensor)[] = [], o
  *
  *     const x = et.input({ shape: [784] });
  *     const model = et.model({ inputs: [x], outputs: [et.layers.dense({ units: 10 }).apply(x)] });
+ *
+ * Inputs or outputs by name are objects, `et.model({ inputs: { age, photo }, outputs: { price, risk } })`: then data,
+ * losses and metrics have these names, and predict returns such an object.
  *
  * Or one whose `call` is a function of Values. `layers` lists the layers that it uses: they are trained and saved with
  * it.

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,10 +39,20 @@ struct RowNumbers {
   std::int64_t at(std::int64_t row) const { return order ? before + order[row] : first + row; }
 };
 
+/// Tensors by name.
+using NamedTensors = std::map<std::string, Tensor>;
+
+/// The names of a batch's arrays, in their order; none for those without names.
+struct BatchNames {
+  /// The names of inputs, targets and sample weights.
+  std::vector<std::string> x, y, sample_weight;
+  friend bool operator==(const BatchNames&, const BatchNames&) = default;
+};
+
 /// Corresponding rows of data, as arrays or as the batch of one step: one Tensor per model input in `x`, one per output
-/// in `y` (none for predictions; no_target() if targets by name omit an output), and in `sample_weight` none or one per
-/// output. All are [rows, …]. `mask` is empty, or has for each input the entries that count: bool [rows, steps], or no
-/// Tensor if all do.
+/// in `y` (none for predictions), and in `sample_weight` none or one per output. All are [rows, …]. `mask` is empty, or
+/// has for each input the entries that count: bool [rows, steps], or no Tensor if all do. Arrays with names are in any
+/// order: the model puts them into its own. named_batch() makes such a batch.
 struct Batch {
   /// The tensors of inputs, targets, weights and masks; masks may be missing.
   std::vector<Tensor> x, y, sample_weight, mask = {};
@@ -48,6 +60,8 @@ struct Batch {
   Selection selection = {};
   /// The position of its rows in the caller's data.
   RowNumbers numbers = {};
+  /// The names of its arrays; null without names.
+  std::shared_ptr<const BatchNames> names = {};
 
   /// Rows of the first input; 0 without one.
   std::int64_t size() const { return x.empty() ? 0 : x.front().shape()[0]; }
@@ -61,10 +75,11 @@ template <class Visit> void for_each_tensor(const Batch& batch, Visit&& visit) {
     if (mask) visit(mask);
 }
 
-/// The placeholder of an output without a target: [rows, 0].
-inline Tensor no_target(std::int64_t rows) { return Tensor({rows, 0}, floatx()); }
-/// Whether a target of this shape is no_target().
-inline bool is_no_target(const Shape& shape) { return shape.rank() == 2 && shape[1] == 0; }
+/// The names of its arrays, of which there may be none.
+inline const BatchNames& names_of(const Batch& batch) {
+  static const BatchNames none;
+  return batch.names ? *batch.names : none;
+}
 
 /// Throws Error(data) unless there is an input, every Tensor has rows, and all have the same number of them (L-37).
 void check_cardinality(const Batch& batch, std::string_view where);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "etude/data/array_like.hpp"
+#include "etude/data/batch.hpp"
 #include "etude/data/composite.hpp"
 #include "etude/data/list.hpp"
 
@@ -67,9 +69,10 @@ class ColumnGroup {
   ColumnGroup(T one) : columns_{Column(std::move(one))} {}
   /// Several arrays, in the model's order.
   ColumnGroup(std::vector<Column> in_order) : columns_(std::move(in_order)) {}
-  /// Several arrays, by name.
+  /// Several arrays, by name. They are in the order of their names.
   ColumnGroup(const NamedColumns& named);
-  ColumnGroup(std::initializer_list<NamedColumns::value_type> named) : ColumnGroup(NamedColumns(named)) {}
+  /// The same. Throws Error(data) for two arrays of one name.
+  ColumnGroup(std::initializer_list<NamedColumns::value_type> named);
 
   /// Whether there is no array.
   bool empty() const { return columns_.empty(); }
@@ -83,8 +86,6 @@ class ColumnGroup {
   bool named() const { return !names_.empty(); }
   /// The names, in the order of the arrays; empty without.
   const std::vector<std::string>& names() const { return names_; }
-  /// The array with this name, or null.
-  const Column* find(std::string_view name) const;
 
  private:
   std::vector<Column> columns_;
@@ -97,10 +98,19 @@ struct Columns {
   ColumnGroup x, y = {}, sample_weight = {};
 };
 
-/// The columns without names: x in the order of the model's inputs, y and sample_weight in that of its outputs. Drops
-/// inputs that the model does not have, with a warning. Outputs without a weight get weight 1, and outputs without a
-/// target get no_target(). Throws Error(data) for a missing input, for targets or weights of unknown outputs, and for
-/// names if the model has none. Source: Functional._flatten_to_reference_inputs in keras/engine/functional.py (2.9).
-Columns in_order(const Columns& columns, std::span<const std::string> inputs, std::span<const std::string> outputs);
+/// The names of the arrays; null if none has one.
+std::shared_ptr<const BatchNames> names_of(const Columns& columns);
+
+/// For each of a model's inputs, or outputs, its place among arrays of the names `given`. If they are `required`, as
+/// inputs are, others than these are ignored with a warning; else -1 stands for those that are not given. `what` names
+/// the arrays in errors. Throws Error(data) for a missing input, an unknown output, and a model without names. Source:
+/// Functional._flatten_to_reference_inputs in keras/engine/functional.py (2.9).
+std::vector<std::ptrdiff_t> places_of(std::span<const std::string> given, std::span<const std::string> names,
+                                      const char* what, bool required);
+
+/// A batch of tensors or lists, of which any group may be by name: for generators, Datasets and Sequences.
+///
+///     co_yield named_batch({{"age", age}, {"photo", photo}}, {{"price", price}});
+Batch named_batch(const ColumnGroup& x, const ColumnGroup& y = {}, const ColumnGroup& sample_weight = {});
 
 }  // namespace etude

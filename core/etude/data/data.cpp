@@ -28,12 +28,6 @@ bool of_form(const Data& data, Form form, bool with_tensors) {
          std::ranges::all_of(forms, [&](Form each) { return each == form || (with_tensors && each == Form::tensor); });
 }
 
-std::vector<Tensor> tensors_of(const ColumnGroup& columns) {
-  std::vector<Tensor> tensors;
-  for (const Column& column : columns) tensors.push_back(column.tensor());
-  return tensors;
-}
-
 ColumnGroup columns_of(const std::vector<Tensor>& tensors) {
   return std::vector<Column>(tensors.begin(), tensors.end());
 }
@@ -43,6 +37,7 @@ ArrayLikes array_likes_of(const Columns& columns) {
   for (const Column& column : columns.x) arrays.x.push_back(column.rows());
   for (const Column& column : columns.y) arrays.y.push_back(column.rows());
   for (const Column& column : columns.sample_weight) arrays.sample_weight.push_back(column.rows());
+  arrays.names = names_of(columns);
   return arrays;
 }
 
@@ -105,7 +100,7 @@ Data::Data(Batch arrays)
 Data::Data(Columns columns) : kind_(std::move(columns)) {
   const Columns& given = std::get<Columns>(kind_);
   if (!of_form(*this, Form::tensor, false) && !of_form(*this, Form::list, false)) return;
-  arrays_ = std::make_shared<Batch>(Batch{tensors_of(given.x), tensors_of(given.y), tensors_of(given.sample_weight)});
+  arrays_ = std::make_shared<Batch>(named_batch(given.x, given.y, given.sample_weight));
 }
 
 std::string Data::to_string() const {
@@ -120,12 +115,6 @@ std::string Data::to_string() const {
   if (is_generator(*this)) return "a generator";
   if (std::holds_alternative<Dataset>(kind_)) return "a Dataset";
   return std::holds_alternative<SequencePtr>(kind_) ? "a Sequence" : "a DatasetCreator";
-}
-
-Data Data::in_order(std::span<const std::string> inputs, std::span<const std::string> outputs) const {
-  const auto* columns = std::get_if<Columns>(&kind_);
-  const bool named = columns && (columns->x.named() || columns->y.named() || columns->sample_weight.named());
-  return named ? Data(etude::in_order(*columns, inputs, outputs)) : *this;
 }
 
 std::unique_ptr<DataAdapter> Data::adapter(const AdapterOptions& options) const {

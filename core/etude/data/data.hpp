@@ -79,8 +79,6 @@ class Data {
   const Kind& kind() const { return kind_; }
   /// Whether batches are made from its rows. Otherwise its batches are used as they are.
   bool has_rows() const { return std::holds_alternative<Columns>(kind_); }
-  /// The same data, with arrays by name put in the order of these inputs and outputs (etude::in_order()).
-  Data in_order(std::span<const std::string> inputs, std::span<const std::string> outputs) const;
   /// Whether it is tensors or lists, which can be split (L-8).
   bool is_arrays() const { return arrays_ != nullptr; }
   /// The arrays; only if is_arrays().

@@ -1,6 +1,7 @@
 #include "etude/graph/graph.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "etude/base/detail/alternatives.hpp"
@@ -75,6 +76,25 @@ Value Value::mask() const {
 Value Value::with_mask(Value mask) const {
   if (mask) graph_->masks_[id_] = graph_->local(mask, "mask").id();
   return *this;
+}
+
+Outputs::Outputs(std::initializer_list<std::pair<const std::string, Value>> named) {
+  for (const auto& [name, value] : std::map<std::string, Value>(named)) {
+    names_.push_back(name);
+    push_back(value);
+  }
+  check(size() == named.size(), ErrorKind::value, "Outputs", named.size(), " Values by ", size(),
+        " names - expected a name for each - give them different names.");
+}
+
+Value Outputs::named(std::string_view name) const {
+  std::string known;
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    if (names_[i] == name) return (*this)[i];
+    known += (i ? ", " : "") + names_[i];
+  }
+  fail(ErrorKind::value, "Outputs", '"', name, "\" - expected one of: ", known,
+       " - outputs have names if call() returns them by name.");
 }
 
 Outputs::operator Value() const {

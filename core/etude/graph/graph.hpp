@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -51,8 +52,10 @@ class Value {
   NodeId id_ = -1;
 };
 
-/// The result of a layer or model: one Value, or several. It converts from one Value, and to a Value if it has exactly
-/// one.
+/// The result of a layer or model: one Value, several, or a dict of them by name. It converts from one Value, and to a
+/// Value if it has exactly one.
+///
+///     return {{"mean", mean}, {"spread", spread}};
 class Outputs : public std::vector<Value> {
  public:
   using std::vector<Value>::vector;
@@ -60,8 +63,20 @@ class Outputs : public std::vector<Value> {
   Outputs(Value value) : std::vector<Value>{value} {}
   /// Several Values.
   Outputs(std::vector<Value> values) : std::vector<Value>(std::move(values)) {}
+  /// A dict: Values by name. They are in the order of their names. Throws Error(value) for two of one name.
+  Outputs(std::initializer_list<std::pair<const std::string, Value>> named);
+  /// A dict: Values, and their names, which are sorted; without names a list.
+  Outputs(std::vector<Value> values, std::vector<std::string> names)
+      : std::vector<Value>(std::move(values)), names_(std::move(names)) {}
   /// Throws Error(value) unless there is exactly one.
   operator Value() const;
+  /// The names, in the order of the Values; empty unless it is a dict.
+  const std::vector<std::string>& names() const { return names_; }
+  /// The Value of that name. Throws Error(value) if there is none, listing the names.
+  Value named(std::string_view name) const;
+
+ private:
+  std::vector<std::string> names_;
 };
 
 /// The shard of a batch that is traced: the number of replicas, the rows in this shard, and the rows of the batch.

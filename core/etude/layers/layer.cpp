@@ -173,6 +173,7 @@ Outputs Layer::operator()(const std::vector<Value>& given, bool training) {
   check(!outputs.empty(), ErrorKind::value, where(), "no output - expected a Value - return a Value from call().");
   if (!input_shape_) input_shape_ = inputs.front().shape();
   output_shape_ = outputs.front().shape();
+  output_keys_ = outputs.names();
   for (Value& y : outputs) {
     if (!y.mask()) y = y.with_mask(mask_of(inputs, y));
     if (activity_regularizer_) regularize_activity(y);

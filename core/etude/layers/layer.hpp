@@ -197,6 +197,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   const std::optional<Shape>& input_shape() const { return input_shape_; }
   /// The shape of the last output, batch axis included; empty before the first call.
   const std::optional<Shape>& output_shape() const { return output_shape_; }
+  /// The names of the last outputs, in their order, if they were a dict; else empty.
+  virtual std::vector<std::string> output_keys() const { return output_keys_; }
 
   /// Whether its variables are trained. Nothing inside a layer that is not trainable is trained. The value at compile()
   /// counts (L-28).
@@ -322,6 +324,7 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   std::vector<std::pair<Variable, RegularizerPtr>> regularized_;
   RegularizerPtr activity_regularizer_;
   std::optional<Shape> input_shape_, output_shape_;
+  std::vector<std::string> output_keys_;
   std::vector<std::weak_ptr<const LayerCall>> calls_;  // weak, for a call holds its layer
 };
 

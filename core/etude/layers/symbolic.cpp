@@ -1,6 +1,7 @@
 #include "etude/layers/symbolic.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "etude/base/detail/release.hpp"
@@ -20,6 +21,15 @@ LayerCall::Output::Output(Shape one_row, Shape many_rows, DType type)
 const Shape& SymbolicTensor::shape() const { return call_->outputs[output_].shape; }
 DType SymbolicTensor::dtype() const { return call_->outputs[output_].dtype; }
 const std::string& SymbolicTensor::name() const { return call_->layer->name(); }
+
+SymbolicTensors::SymbolicTensors(std::initializer_list<std::pair<const std::string, SymbolicTensor>> named) {
+  for (const auto& [name, tensor] : std::map<std::string, SymbolicTensor>(named)) {
+    names_.push_back(name);
+    push_back(tensor);
+  }
+  check(size() == named.size(), ErrorKind::value, "Functional", named.size(), " tensors by ", size(),
+        " names - expected a name for each - give them different names.");
+}
 
 LayerCall::~LayerCall() {
   for (SymbolicTensor& input : inputs) release(std::move(input.call_));

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "etude/layers/layer.hpp"
 
 namespace etude {
@@ -29,6 +34,26 @@ class SymbolicTensor {
   friend struct LayerCall;
   std::shared_ptr<const LayerCall> call_;
   std::size_t output_;
+};
+
+/// The inputs, or the outputs, of a functional model: tensors in order, or a dict of them by name, which is in the
+/// order of its names, as in Keras.
+class SymbolicTensors : public std::vector<SymbolicTensor> {
+ public:
+  using std::vector<SymbolicTensor>::vector;
+  /// Tensors in order.
+  SymbolicTensors(std::vector<SymbolicTensor> tensors) : std::vector<SymbolicTensor>(std::move(tensors)) {}
+  /// A dict: tensors by name. Throws Error(value) for two of one name.
+  SymbolicTensors(std::initializer_list<std::pair<const std::string, SymbolicTensor>> named);
+  /// A dict: tensors, and their names, which are sorted; without names a list.
+  SymbolicTensors(std::vector<SymbolicTensor> tensors, std::vector<std::string> names)
+      : std::vector<SymbolicTensor>(std::move(tensors)), names_(std::move(names)) {}
+
+  /// The names, in the order of the tensors; empty unless it is a dict.
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
 };
 
 /// A call of a layer in a functional model.

@@ -53,7 +53,8 @@ ModelPtr clone_functional(const Functional& model, const LayerOptions& options, 
     if (!clone) clone = clone_of(call->layer, clone_function);
     results[call.get()] = apply_all(clone, cloned(call->inputs));
   }
-  return std::make_shared<Functional>(cloned(model.inputs()), cloned(model.outputs()), options);
+  return std::make_shared<Functional>(SymbolicTensors(cloned(model.inputs()), model.input_keys()),
+                                      SymbolicTensors(cloned(model.outputs()), model.output_keys()), options);
 }
 
 }  // namespace

@@ -77,9 +77,12 @@ std::vector<std::string> layer_names(const std::vector<SymbolicTensor>& tensors)
 
 }  // namespace
 
-Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicTensor> outputs,
-                       const LayerOptions& options)
-    : Model(options, "Functional"), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
+Functional::Functional(const SymbolicTensors& inputs, const SymbolicTensors& outputs, const LayerOptions& options)
+    : Model(options, "Functional"),
+      inputs_(inputs),
+      outputs_(outputs),
+      input_keys_(inputs.names()),
+      output_keys_(outputs.names()) {
   check(!inputs_.empty() && !outputs_.empty(), ErrorKind::value, where(), inputs_.size(), " inputs and ",
         outputs_.size(), " outputs - expected at least one of each - pass the results of layers::input() and apply().");
   start_at_inner(inputs_, outputs_);
@@ -119,8 +122,12 @@ Functional::Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicT
   static_cast<void>(layers_inside());  // throws if layers are nested too deep
 }
 
-std::vector<std::string> Functional::output_names() const { return layer_names(outputs_); }
-std::vector<std::string> Functional::input_names() const { return layer_names(inputs_); }
+std::vector<std::string> Functional::output_names() const {
+  return output_keys_.empty() ? layer_names(outputs_) : output_keys_;
+}
+std::vector<std::string> Functional::input_names() const {
+  return input_keys_.empty() ? layer_names(inputs_) : input_keys_;
+}
 
 std::vector<std::string> Functional::connections() const {
   const auto tensor = [](const LayerPtr& layer, std::size_t call, std::size_t output) {
@@ -162,7 +169,7 @@ Outputs Functional::call_with(const std::vector<Value>& inputs, bool training) {
   }
   Outputs result;
   for (const std::size_t place : output_places_) result.push_back(values[place]);
-  return result;
+  return {std::move(result), output_keys_};
 }
 
 }  // namespace etude

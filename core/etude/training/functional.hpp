@@ -6,22 +6,28 @@
 namespace etude {
 
 /// A model that is defined from its inputs to its outputs, possibly several. Layers may be used more than once, and
-/// graphs may branch and merge. Losses, metrics and logs use the names of the output layers. Source:
-/// keras/src/models/functional.py.
+/// graphs may branch and merge. Data, losses, metrics and logs use the names of the input and output layers; if inputs
+/// or outputs are a dict, its names:
+///
+///     Functional model({{"age", age}, {"photo", photo}}, {{"price", price}, {"risk", risk}});
+///
+/// Source: keras/src/models/functional.py.
 class Functional : public Model {
  public:
   /// An input may be a tensor that a layer computes: the model gets a new input in its place, and shares the layers
   /// after it. Throws Error(value) unless every output depends on the inputs alone, and for two layers of one name;
   /// Error(shape) for an output, such as that of an op, whose first axis is not the batch.
-  Functional(std::vector<SymbolicTensor> inputs, std::vector<SymbolicTensor> outputs, const LayerOptions& options = {});
+  Functional(const SymbolicTensors& inputs, const SymbolicTensors& outputs, const LayerOptions& options = {});
 
   Value call(Value x, bool training) override;
   Outputs call_with(const std::vector<Value>& inputs, bool training) override;
   /// Inputs first, then the layers in descending order of their distance to the outputs, as in Keras.
   std::vector<LayerPtr> layers() const override { return layers_; }
   std::vector<std::string> output_names() const override;
-  /// The names of the inputs: those of their InputLayers.
+  /// The names of the inputs: those of the dict, or else of their InputLayers.
   std::vector<std::string> input_names() const override;
+  std::vector<std::string> input_keys() const override { return input_keys_; }
+  std::vector<std::string> output_keys() const override { return output_keys_; }
 
   /// The inputs of the graph.
   std::vector<SymbolicTensor> inputs() const override { return inputs_; }
@@ -40,6 +46,7 @@ class Functional : public Model {
   };
 
   std::vector<SymbolicTensor> inputs_, outputs_;
+  std::vector<std::string> input_keys_, output_keys_;
   std::vector<LayerPtr> layers_;
   std::vector<Step> steps_;
   std::vector<std::size_t> input_places_, output_places_;

@@ -49,9 +49,8 @@ class Model::LoopView : public LoopModel {
   void build_from(const Batch& example) override {
     std::vector<std::pair<Shape, DType>> inputs;
     for (const Tensor& x : example.x) inputs.emplace_back(x.shape(), x.dtype());
-    model_.build_on(inputs);
+    model_.build_on(inputs, etude::names_of(example).x);
   }
-  Data in_order(const Data& data) const override { return data.in_order(model_.input_names(), model_.output_names()); }
   std::int64_t steps_per_execution() const override { return model_.options_.steps_per_execution; }
   Strategy& strategy() const override { return *model_.strategy(); }
   std::shared_ptr<StepFunction> train_function(bool force) override { return model_.make_train_function(force); }
@@ -118,11 +117,10 @@ OutputsStream Model::predict_outputs_stream(const Data& x, const PredictOptions&
 }
 
 Batch Model::batch_of(const Data& data, const char* method) const {
-  const Data ordered = view_->in_order(data);
   check(
-      ordered.is_arrays(), ErrorKind::value, method, data.to_string(),
+      data.is_arrays(), ErrorKind::value, method, data.to_string(),
       " - expected one batch: tensors or lists - use fit(), evaluate() or predict(), which divide data into batches.");
-  Batch batch = ordered.arrays();
+  Batch batch = data.arrays();
   check_cardinality(batch, method);
   cast_to_floatx(batch);
   return batch;
@@ -189,13 +187,14 @@ StepLogs Model::test_step(const StepData& data) {
 Outputs Model::predict_step(const StepData& data) { return (*this)(data.x, false); }
 
 std::vector<std::string> Model::names_of(const Outputs& outputs) const {
-  std::vector<std::string> names = output_names();
+  std::vector<std::string> names = outputs.names().empty() ? output_names() : outputs.names();
   for (std::size_t i = names.size(); i < outputs.size(); ++i) names.push_back("output_" + std::to_string(i + 1));
   return names;
 }
 
 Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
-  Value total = losses_.empty() ? Value{} : losses_(data, y_pred, names_of(y_pred));
+  const std::vector<std::string> names = names_of(y_pred);
+  Value total = losses_.empty() ? Value{} : losses_(etude::in_order(data, {}, names), y_pred, names);
   const auto add = [&](Value loss) { total = total ? total + loss : loss; };
   for (const Value& loss : regularization_losses()) add(ops::replica_part(loss));
   for (const Value& loss : added_losses()) add(ops::upcast(loss));
@@ -223,7 +222,8 @@ void append_figures(StepLogs& logs, const std::string& name, Value result) {
 
 StepLogs Model::compute_metrics(const StepData& data, const Outputs& y_pred, Value loss) {
   if (loss) track_loss(*loss_tracker_, loss, data);
-  metrics_.update(data, y_pred, names_of(y_pred));
+  const std::vector<std::string> names = names_of(y_pred);
+  metrics_.update(etude::in_order(data, {}, names), y_pred, names);
   StepLogs logs;
   for (const auto& [name, metric] : named_metrics()) append_figures(logs, name, metric->result());
   return logs;
@@ -288,7 +288,7 @@ std::shared_ptr<StepFunction> Model::make_function(std::function<StepResult(cons
       [this, step = std::move(step)](const StepData& data) {
         const Strategy::Scope scope(strategy());
         const CompiledTrainable trainable(compiled_trainable_);
-        return step(data);
+        return step(in_model_order(data));
       },
       replicas_,
       StepFunctionOptions{options_.run_eagerly, [this](const Graph& graph) { place_variables(graph); },
@@ -326,6 +326,7 @@ std::shared_ptr<StepFunction> Model::make_predict_function(bool force) {
   if (!predict_function_ || force)
     predict_function_ = make_function([this](const StepData& data) {
       Outputs outputs = predict_step(data);
+      prediction_keys_ = outputs.names();
       for (Value& output : outputs) output = ops::upcast(output);
       return StepResult{{}, std::move(outputs)};
     });
@@ -383,13 +384,14 @@ void Model::build(const Shape& input_shape) {
   build_on({{shape, floatx()}});
 }
 
-void Model::build_on(const std::vector<std::pair<Shape, DType>>& inputs) {
+void Model::build_on(const std::vector<std::pair<Shape, DType>>& inputs, const std::vector<std::string>& names) {
   const Strategy::Scope scope(strategy());
   Graph graph;
   const Trace trace(graph);
-  std::vector<Value> x;
-  for (const auto& [shape, dtype] : inputs) x.push_back(graph.input(shape, dtype));
-  (*this)(x, false);
+  StepData data;
+  data.names.x = names;
+  for (const auto& [shape, dtype] : inputs) data.x.push_back(graph.input(shape, dtype));
+  (*this)(in_model_order(data).x, false);
 }
 
 }  // namespace etude

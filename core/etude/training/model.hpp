@@ -92,6 +92,8 @@ class Model : public Layer {
   Tensor predict(const Data& x, const PredictOptions& options = {});
   /// The same for a model of several outputs: a Tensor for each.
   std::vector<Tensor> predict_outputs(const Data& x, const PredictOptions& options = {});
+  /// The same for a model whose outputs are a dict: a Tensor for each name. Throws Error(value) for other models.
+  NamedTensors predict_named(const Data& x, const PredictOptions& options = {});
 
   /// The same, batch by batch, so that the rows need not fit into memory.
   PredictionStream predict_stream(const Data& x, const PredictOptions& options = {});
@@ -119,6 +121,11 @@ class Model : public Layer {
   Tensor predict_on_batch(const Data& x);
   /// The outputs for one batch.
   std::vector<Tensor> predict_outputs_on_batch(const Data& x);
+  /// The same for a model whose outputs are a dict.
+  NamedTensors predict_named_on_batch(const Data& x);
+  /// Calls a model on inputs by name, outside a step; its outputs are a dict. Throws Error(data) for a missing input,
+  /// Error(value) for a model of other outputs.
+  NamedTensors call_named(const NamedTensors& inputs, bool training = false);
 
   /// The step on one batch, within a trace.
   virtual StepLogs train_step(const StepData& data);
@@ -164,6 +171,10 @@ class Model : public Layer {
   virtual std::vector<std::string> output_names() const { return {}; }
   /// The names of inputs in data by name. Default: "input_1", …
   virtual std::vector<std::string> input_names() const { return {}; }
+  /// input_names(), if the inputs are a dict; else empty.
+  virtual std::vector<std::string> input_keys() const { return {}; }
+  /// The names of the last predictions, in their order, if they were a dict; else empty.
+  const std::vector<std::string>& prediction_keys() const { return prediction_keys_; }
   /// The layer of that name. Throws Error(value), listing all names, if there is none.
   LayerPtr get_layer(std::string_view name) const;
   /// The layer with that index. Throws Error(value) if there are fewer layers.
@@ -202,6 +213,8 @@ class Model : public Layer {
   bool stop_training = false, stop_evaluating = false, stop_predicting = false;
 
  protected:
+  /// Where the names of the next call's inputs are put, for a model whose `call` gets inputs by name; null for others.
+  virtual std::vector<std::string>* call_names() { return nullptr; }
   /// The inputs of each of layers(), as in summary(): "dense[1][0]" is the first output of the second call of "dense".
   /// Empty for a model whose layers form a sequence.
   virtual std::vector<std::string> connections() const { return {}; }
@@ -218,7 +231,8 @@ class Model : public Layer {
                                               std::int64_t steps_per_execution = 1);
   std::vector<std::string> names_of(const Outputs& outputs) const;
   std::vector<std::pair<std::string, MetricPtr>> named_metrics() const;
-  void build_on(const std::vector<std::pair<Shape, DType>>& inputs);
+  void build_on(const std::vector<std::pair<Shape, DType>>& inputs, const std::vector<std::string>& names = {});
+  StepData in_model_order(const StepData& data);
   /// The weights, then each kind of the optimizer's slots in the same order, then all others.
   std::vector<Variable> all_variables() const;
   void place_variables(const Graph& graph);
@@ -235,6 +249,7 @@ class Model : public Layer {
   std::vector<std::shared_ptr<Mean>> added_metrics_;
   std::vector<std::pair<LayerPtr, bool>> compiled_trainable_;
   std::shared_ptr<StepFunction> train_function_, test_function_, predict_function_;
+  std::vector<std::string> prediction_keys_;
   bool compiled_ = false, warned_ = false;
   std::unique_ptr<LoopModel> view_;
 };

@@ -54,6 +54,7 @@ Task<std::optional<Batch>> ArrayLikeAdapter::next() {
   co_await read(arrays_.y, batch.y);
   co_await read(arrays_.sample_weight, batch.sample_weight);
   for (const ArrayLikePtr& array : arrays_.x) batch.mask.push_back(array->mask_of(rows_));
+  batch.names = arrays_.names;
   co_return batch;
 }
 

@@ -12,6 +12,7 @@ namespace etude {
 /// Arrays from which only the rows of the next batch are read.
 struct ArrayLikes {
   std::vector<ArrayLikePtr> x, y, sample_weight;
+  std::shared_ptr<const BatchNames> names = {};
 };
 
 /// Batches of arrays that are read on demand; with shuffling, row by row. Passes and epochs are as those of arrays in

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "etude/base/error.hpp"
 
@@ -9,7 +12,8 @@ namespace etude {
 namespace {
 
 bool same_structure(const Batch& a, const Batch& b) {
-  return a.x.size() == b.x.size() && a.y.size() == b.y.size() && a.sample_weight.size() == b.sample_weight.size();
+  return a.x.size() == b.x.size() && a.y.size() == b.y.size() && a.sample_weight.size() == b.sample_weight.size() &&
+         names_of(a) == names_of(b);
 }
 
 std::vector<Tensor> stacked(std::span<const Batch> elements, std::vector<Tensor> Batch::* member) {
@@ -47,8 +51,11 @@ Batch stacked(std::span<const Batch> elements) {
   for (const Batch& element : elements)
     check(
         same_structure(element, elements.front()), ErrorKind::data, "Dataset.batch",
-        "elements of different structure - expected as many x, y and sample_weight in each - check the result of map.");
-  return {stacked(elements, &Batch::x), stacked(elements, &Batch::y), stacked(elements, &Batch::sample_weight), {}};
+        "elements of different structure - expected as many x, y and sample_weight in each, of the same names - check "
+        "the result of map.");
+  Batch batch{stacked(elements, &Batch::x), stacked(elements, &Batch::y), stacked(elements, &Batch::sample_weight)};
+  batch.names = elements.front().names;
+  return batch;
 }
 
 Batch joined(std::span<const Batch> parts) {
@@ -62,11 +69,31 @@ Batch joined(std::span<const Batch> parts) {
     result.x = parts[0].x;
     result.y = parts[1].x;
     if (parts.size() == 3) result.sample_weight = parts[2].x;
+    BatchNames names{names_of(parts[0]).x, names_of(parts[1]).x, {}};
+    if (parts.size() == 3) names.sample_weight = names_of(parts[2]).x;
+    if (names != BatchNames()) result.names = std::make_shared<const BatchNames>(std::move(names));
     return result;
   }
-  for (const Batch& part : parts)
-    for (auto member : {&Batch::x, &Batch::y, &Batch::sample_weight})
-      (result.*member).insert((result.*member).end(), (part.*member).begin(), (part.*member).end());
+  BatchNames names;
+  const auto collect = [&](const Batch& part, auto member, auto of_names) {
+    const std::vector<std::string>& own = names_of(part).*of_names;
+    (result.*member).insert((result.*member).end(), (part.*member).begin(), (part.*member).end());
+    (names.*of_names).insert((names.*of_names).end(), own.begin(), own.end());
+  };
+  for (const Batch& part : parts) {
+    collect(part, &Batch::x, &BatchNames::x);
+    collect(part, &Batch::y, &BatchNames::y);
+    collect(part, &Batch::sample_weight, &BatchNames::sample_weight);
+  }
+  if (names == BatchNames()) return result;
+  for (const auto& [all, tensors] : {std::pair(&names.x, &result.x), std::pair(&names.y, &result.y),
+                                     std::pair(&names.sample_weight, &result.sample_weight)}) {
+    const std::set<std::string_view> different(all->begin(), all->end());
+    check(all->empty() || (all->size() == tensors->size() && different.size() == all->size()), ErrorKind::data,
+          "Dataset.zip", tensors->size(), " arrays by ", different.size(),
+          " names - expected a different name for each array - rename them by map.");
+  }
+  result.names = std::make_shared<const BatchNames>(std::move(names));
   return result;
 }
 

@@ -9,7 +9,7 @@
 
 namespace etude {
 
-/// The common structure of a source's batches: the number of tensors, and their dtypes.
+/// The common structure of a source's batches: the number of tensors, their names, and their dtypes.
 class Structure {
  public:
   /// Casts floats to floatx() (L-38). Throws Error(data) unless the arrays have the same number of rows, and structure
@@ -20,6 +20,7 @@ class Structure {
   struct Form {
     std::size_t x, y, sample_weight;
     std::vector<DType> dtypes;
+    BatchNames names;
   };
   std::optional<Form> first_;
 };

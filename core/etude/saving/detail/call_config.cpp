@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/data/columns.hpp"
 #include "etude/layers/projected_attention.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/input_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
+#include "etude/training/model.hpp"
 
 namespace etude {
 namespace {
@@ -34,6 +36,19 @@ bool add_tensors(const Json& json, const std::string& layer, std::vector<const J
   }
   if (!json.is_array() || json.empty()) return false;
   return std::ranges::all_of(json, [&](const Json& each) { return add_tensors(each, layer, inputs); });
+}
+
+/// Whether it is a dict of tensors, rather than a tensor.
+bool is_dict(const Json& argument) { return argument.is_object() && !argument.contains("class_name"); }
+
+/// Adds the histories of a model's inputs by name, in the model's order.
+void add_dict(const Json& dict, const std::string& layer, const Layer& called, std::vector<const Json*>& inputs) {
+  const auto* model = dynamic_cast<const Model*>(&called);
+  const std::vector<std::string> names = sorted_names(dict);
+  check(model != nullptr, ErrorKind::data, "Functional", "a call of \"", layer,
+        "\" with inputs by name - expected a list, or a model with such inputs - create the model in code.");
+  for (const std::ptrdiff_t place : places_of(names, model->input_names(), "x", true))
+    add_tensors(dict[names[static_cast<std::size_t>(place)]], layer, inputs);
 }
 
 /// Adds all histories at any depth.
@@ -74,7 +89,9 @@ Json call_json(const Layer& layer, Json tensors) {
     tensors.erase(tensors.begin());
     named["initial_state"] = std::move(tensors);
   } else {
-    arguments.push_back(tensors.size() == 1 ? Json(tensors.front()) : std::move(tensors));
+    const auto* model = dynamic_cast<const Model*>(&layer);
+    arguments.push_back(
+        by_name_or_listed(std::move(tensors), model ? model->input_keys() : std::vector<std::string>()));
   }
   return {{"args", std::move(arguments)}, {"kwargs", std::move(named)}};
 }
@@ -114,7 +131,7 @@ void CallReader::add_named(const Json& arguments, const std::string& layer, std:
   }
 }
 
-std::vector<const Json*> CallReader::inputs(const Json& node, const std::string& layer) const {
+std::vector<const Json*> CallReader::inputs(const Json& node, const std::string& layer, const Layer& called) const {
   std::vector<const Json*> result;
   if (node.is_array()) {  // Keras 2: [[layer, call, output, {names: …}], …]
     for (const Json& entry : node)
@@ -124,7 +141,10 @@ std::vector<const Json*> CallReader::inputs(const Json& node, const std::string&
     return result;
   }
   for (const Json& argument : array_in(node, "args", layer))
-    if (!argument.is_null() && !add_tensors(argument, layer, result)) wrong(layer, "args", argument);
+    if (is_dict(argument))
+      add_dict(argument, layer, called, result);
+    else if (!argument.is_null() && !add_tensors(argument, layer, result))
+      wrong(layer, "args", argument);
   if (const auto named = node.find("kwargs"); named != node.end()) add_named(*named, layer, result);
   return result;
 }

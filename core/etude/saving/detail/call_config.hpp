@@ -20,7 +20,8 @@ class CallReader {
  public:
   /// Reads calls of the layers of a Functional model.
   explicit CallReader(const Json& layers);
-  std::vector<const Json*> inputs(const Json& node, const std::string& layer) const;
+  /// Of a call of `called`, whose name in the text is `layer`. Inputs by name are those of a model.
+  std::vector<const Json*> inputs(const Json& node, const std::string& layer, const Layer& called) const;
   /// Whether an op is needed: it is not if only masks depend on it.
   bool needs_op(const std::string& name) const { return needed_.contains(name); }
   /// Finds the ops on which the outputs of a model depend.

@@ -3,6 +3,7 @@
 /// Private to core/saving: the fields of a model's config, and InputLayers in Keras's form.
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "etude/layers/symbolic.hpp"
 #include "etude/saving/detail/config_fields.hpp"
@@ -19,6 +20,11 @@ template <class T> T field_in(const Json& config, const char* name, const std::s
   if (found != config.end() && !found->is_null()) read_field(*found, otherwise, {class_name, name});
   return otherwise;
 }
+
+/// Tensors in Keras's form: a list, the only one by itself, or an object if they have names.
+Json by_name_or_listed(Json tensors, const std::vector<std::string>& names);
+/// The names of an object's members, sorted, as those of a dict are.
+std::vector<std::string> sorted_names(const Json& object);
 
 /// The InputLayer of an input.
 Json input_layer_json(const SymbolicTensor& input);

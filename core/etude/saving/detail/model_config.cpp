@@ -149,11 +149,13 @@ Json functional_config(const Functional& model) {
     }
     config["layers"].push_back(std::move(json));
   }
-  for (const auto& [name, tensors] : {std::pair("input_layers", model.inputs()), {"output_layers", model.outputs()}}) {
-    config[name] = Json::array();
-    for (const SymbolicTensor& tensor : tensors) config[name].push_back(calls.history(tensor));
-    if (tensors.size() == 1) config[name] = Json(config[name].front());
-  }
+  const auto histories = [&](const std::vector<SymbolicTensor>& tensors, const std::vector<std::string>& names) {
+    Json all = Json::array();
+    for (const SymbolicTensor& tensor : tensors) all.push_back(calls.history(tensor));
+    return by_name_or_listed(std::move(all), names);
+  };
+  config["input_layers"] = histories(model.inputs(), model.input_keys());
+  config["output_layers"] = histories(model.outputs(), model.output_keys());
   return config;
 }
 
@@ -174,10 +176,17 @@ class GraphReader {
             "\" is called on what no layer gives - expected a graph without loops - check the text.");
   }
 
-  std::vector<SymbolicTensor> tensors(const Json& histories) const {
+  /// The tensors of a list or a dict of histories. A single tensor may appear without a list around it.
+  SymbolicTensors tensors(const Json& config, const char* name) const {
+    const auto found = config.find(name);
     std::vector<SymbolicTensor> result;
-    // A single tensor may appear without a list around it.
-    if (!histories.empty() && histories.front().is_string()) return {tensor(histories)};
+    if (found != config.end() && found->is_object()) {
+      const std::vector<std::string> names = sorted_names(*found);
+      for (const std::string& each : names) result.push_back(tensor((*found)[each]));
+      return {std::move(result), names};
+    }
+    const Json& histories = array_in(config, name, "Functional");
+    if (!histories.empty() && histories.front().is_string()) return std::vector{tensor(histories)};
     for (const Json& history : histories) result.push_back(tensor(history));
     return result;
   }
@@ -203,7 +212,7 @@ class GraphReader {
       return calls_.needs_op(name) ? add_op(name, json) : void();
     const LayerPtr layer = object_from_json<Layer>(json);
     const Json& nodes = array_in(json, "inbound_nodes", "Functional");
-    for (std::size_t i = 0; i < nodes.size(); ++i) add_node({{name, i}, layer, calls_.inputs(nodes[i], name)});
+    for (std::size_t i = 0; i < nodes.size(); ++i) add_node({{name, i}, layer, calls_.inputs(nodes[i], name, *layer)});
   }
 
   void add_node(Node node) {
@@ -303,9 +312,8 @@ class GraphReader {
 
 ModelPtr functional_from(const Json& config) {
   const GraphReader description(config);
-  const auto tensors = [&](const char* name) { return description.tensors(array_in(config, name, "Functional")); };
-  return std::make_shared<Functional>(tensors("input_layers"), tensors("output_layers"),
-                                      options_in(config, "Functional"));
+  return std::make_shared<Functional>(description.tensors(config, "input_layers"),
+                                      description.tensors(config, "output_layers"), options_in(config, "Functional"));
 }
 
 }  // namespace

@@ -44,8 +44,6 @@ class LoopModel {
   /// Builds the model for batches like this one, unless it is built.
   virtual void build_from(const Batch& example) = 0;
   virtual bool built() const = 0;
-  /// Arrays by name, in the model's order.
-  virtual Data in_order(const Data& data) const = 0;
   virtual std::int64_t steps_per_execution() const = 0;
   virtual Strategy& strategy() const = 0;
 

@@ -27,17 +27,18 @@ std::array<std::size_t, 4> counts_of(const Batch& batch) {
   return {batch.x.size(), batch.y.size(), batch.sample_weight.size(), masked};
 }
 
-/// The key of a plan: the number of tensors of each kind, and their shapes and dtypes.
+/// The key of a plan: the number of tensors of each kind, their names, and their shapes and dtypes.
 struct Key {
   std::array<std::size_t, 4> counts{};
   std::vector<std::pair<Shape, DType>> tensors;
+  BatchNames names;
 
-  explicit Key(const Batch& batch) : counts(counts_of(batch)) {
+  explicit Key(const Batch& batch) : counts(counts_of(batch)), names(names_of(batch)) {
     for_each_tensor(batch, [&](const Tensor& tensor) { tensors.emplace_back(tensor.shape(), tensor.dtype()); });
   }
   /// Allocates nothing, since every step calls it.
   bool fits(const Batch& batch) const {
-    if (counts != counts_of(batch)) return false;
+    if (counts != counts_of(batch) || names != names_of(batch)) return false;
     std::size_t i = 0;
     bool same = true;
     for_each_tensor(batch, [&](const Tensor& tensor) {
@@ -50,14 +51,13 @@ struct Key {
 
 StepData input_values(Graph& graph, const Batch& batch) {
   StepData data;
+  data.names = names_of(batch);
   const auto add = [&](const std::vector<Tensor>& tensors, std::vector<Value>& values) {
     for (const Tensor& tensor : tensors) values.push_back(graph.input(tensor.shape(), tensor.dtype()));
   };
   add(batch.x, data.x);
   add(batch.y, data.y);
   add(batch.sample_weight, data.sample_weight);
-  for (Value& target : data.y)
-    if (is_no_target(target.shape())) target = {};
   for (std::size_t i = 0; i < batch.mask.size(); ++i)
     if (const Tensor& mask = batch.mask[i]) data.x[i] = data.x[i].with_mask(graph.input(mask.shape(), mask.dtype()));
   return data;

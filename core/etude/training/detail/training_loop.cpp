@@ -100,9 +100,8 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
   give_turn_ = options.give_turn;
   check(options.epochs >= 0 && options.initial_epoch >= 0, ErrorKind::value, "fit", "epochs = ", options.epochs,
         ", initial_epoch = ", options.initial_epoch, " - expected numbers of 0 or more - change them.");
-  data = model_.in_order(data);
   std::optional<Data> validation;
-  if (options.validation_data) validation = model_.in_order(*options.validation_data);
+  if (options.validation_data) validation = *options.validation_data;
   if (options.validation_split != 0 && !validation) {
     if (!data.is_arrays()) check_no_validation_split(options.validation_split);
     auto [first, last] = train_validation_split(data.arrays(), options.validation_split);
@@ -275,16 +274,16 @@ Task<Logs> TrainingLoop::run_validation(DataHandler& data, CallbackList& callbac
 
 Task<Logs> TrainingLoop::evaluate(Data data, EvaluateOptions options) {
   model_.check_compiled("evaluate");
-  DataHandler handler = co_await make_handler(
-      model_.in_order(data), adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
+  DataHandler handler =
+      co_await make_handler(data, adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks = list_of(options.callbacks, {1, handler.inferred_steps(), verbose});
   co_return co_await run_validation(handler, callbacks);
 }
 
 Task<> TrainingLoop::predict(Data x, PredictOptions options, PredictionSink& sink) {
-  DataHandler handler = co_await make_handler(
-      model_.in_order(x), adapter_options(options.batch_size, options.steps, options), Purpose::prediction);
+  DataHandler handler =
+      co_await make_handler(x, adapter_options(options.batch_size, options.steps, options), Purpose::prediction);
   const int verbose = options.verbose < 0 ? 1 : options.verbose;
   CallbackList callbacks = list_of(options.callbacks, {1, handler.inferred_steps(), verbose});
   const auto predict_function = model_.predict_function();
