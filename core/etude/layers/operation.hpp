@@ -199,11 +199,11 @@ template <class F, class... Arguments> auto symbolic(F function, const Arguments
     };
     std::string_view name;
     if constexpr (detail::FunctionPointer<F>) name = detail::op_name(reinterpret_cast<void (*)()>(function));
-    const auto outputs = apply_all(
-        std::make_shared<Operation>(
-            detail::op_class_name(name), [work](const std::vector<Value>& v) { return Outputs(work(v)); },
-            std::string(), arguments.call.call(name)),
-        arguments.tensors);
+    const auto outputs =
+        apply_all(std::make_shared<Operation>(
+                      detail::op_class_name(name), [work](const std::vector<Value>& v) { return Outputs(work(v)); },
+                      std::string(), arguments.call.call(name)),
+                  arguments.tensors);
     if constexpr (std::same_as<decltype(work({})), Value>)
       return outputs.front();
     else
