@@ -124,15 +124,15 @@ SymbolicTensor apply_op(const ElementwiseOp& op, const std::vector<SymbolicOpera
   std::vector<Variable> constants;  // by operand that is no number; null for an input
   detail::OpCallWriter call;
   for (const SymbolicOperand& operand : operands) {
-    const auto* number = std::get_if<double>(&operand);
+    const auto* number = std::get_if<double>(&operand.get());
     numbers.push_back(number ? std::optional(*number) : std::nullopt);
     if (number) {
       call.number(*number);
-    } else if (const auto* constant = std::get_if<Tensor>(&operand)) {
+    } else if (const auto* constant = std::get_if<Tensor>(&operand.get())) {
       call.constant(constants.emplace_back(detail::op_constant(*constant)));
     } else {
       call.input(tensors.size());
-      tensors.push_back(std::get<SymbolicTensor>(operand));
+      tensors.push_back(std::get<SymbolicTensor>(operand.get()));
       constants.emplace_back();
     }
   }

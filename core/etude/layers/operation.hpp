@@ -29,7 +29,18 @@ struct ElementwiseOp {
 };
 
 /// An operand of an op: a SymbolicTensor, a number of any dtype, or a constant.
-using SymbolicOperand = std::variant<SymbolicTensor, double, Tensor>;
+class SymbolicOperand {
+ public:
+  SymbolicOperand(const SymbolicTensor& tensor) : operand_(tensor) {}
+  SymbolicOperand(double number) : operand_(number) {}
+  SymbolicOperand(const Tensor& constant) : operand_(constant) {}
+
+  /// What it is.
+  const std::variant<SymbolicTensor, double, Tensor>& get() const { return operand_; }
+
+ private:
+  std::variant<SymbolicTensor, double, Tensor> operand_;
+};
 
 /// A call of an op as text, from which the description of a model is made.
 struct OpCall {
@@ -157,7 +168,10 @@ class SymbolicArguments {
   }
   template <class T> auto place(const T& other) {
     call.any(other);
-    return [other](const std::vector<Value>&) { return other; };
+    if constexpr (std::convertible_to<const T&, std::string_view>)  // which may not outlive this
+      return [text = std::string(other)](const std::vector<Value>&) { return text; };
+    else
+      return [other](const std::vector<Value>&) { return other; };
   }
 
   std::vector<SymbolicTensor> tensors;
@@ -170,11 +184,29 @@ template <class F>
 concept FunctionPointer = std::is_pointer_v<F> && std::is_function_v<std::remove_pointer_t<F>>;
 template <class T>
 concept Operand = std::same_as<T, SymbolicTensor> || std::same_as<T, Tensor> || std::is_arithmetic_v<T>;
-template <Operand T> SymbolicOperand operand(const T& x) {
-  if constexpr (std::is_arithmetic_v<T>)
-    return static_cast<double>(x);
-  else
-    return x;
+
+/// The call of a function of Values on arguments some of which are SymbolicTensors.
+template <class F, class... Arguments> auto call_symbolic(F function, const Arguments&... given) {
+  if constexpr (ElementwiseFunction<F>) {
+    return apply_op(elementwise_op(function), {SymbolicOperand(given)...});
+  } else {
+    SymbolicArguments arguments;
+    const std::tuple read{arguments.place(given)...};
+    const auto work = [function, read](const std::vector<Value>& values) {
+      return std::apply([&](const auto&... each) { return function(each(values)...); }, read);
+    };
+    std::string_view name;
+    if constexpr (FunctionPointer<F>) name = op_name(reinterpret_cast<void (*)()>(function));
+    const auto outputs =
+        apply_all(std::make_shared<Operation>(
+                      op_class_name(name), [work](const std::vector<Value>& v) { return Outputs(work(v)); },
+                      std::string(), arguments.call.call(name)),
+                  arguments.tensors);
+    if constexpr (std::same_as<decltype(work({})), Value>)
+      return outputs.front();
+    else
+      return outputs;
+  }
 }
 
 }  // namespace detail
@@ -189,26 +221,16 @@ template <Operand T> SymbolicOperand operand(const T& x) {
 /// Returns a SymbolicTensor for each Value that the function returns. The function is traced at once, for two sizes of
 /// a batch, and then with each step. Errors are those of the function.
 template <class F, class... Arguments> auto symbolic(F function, const Arguments&... given) {
-  if constexpr (detail::ElementwiseFunction<F>) {
-    return apply_op(elementwise_op(function), {detail::operand(given)...});
-  } else {
-    detail::SymbolicArguments arguments;
-    const std::tuple read{arguments.place(given)...};
-    const auto work = [function, read](const std::vector<Value>& values) {
-      return std::apply([&](const auto&... each) { return function(each(values)...); }, read);
-    };
-    std::string_view name;
-    if constexpr (detail::FunctionPointer<F>) name = detail::op_name(reinterpret_cast<void (*)()>(function));
-    const auto outputs =
-        apply_all(std::make_shared<Operation>(
-                      detail::op_class_name(name), [work](const std::vector<Value>& v) { return Outputs(work(v)); },
-                      std::string(), arguments.call.call(name)),
-                  arguments.tensors);
-    if constexpr (std::same_as<decltype(work({})), Value>)
-      return outputs.front();
-    else
-      return outputs;
-  }
+  return detail::call_symbolic(function, given...);
+}
+/// The same for functions that ops:: also has for SymbolicTensors.
+template <class... A, class... Arguments> auto symbolic(Value (*function)(A...), const Arguments&... given) {
+  return detail::call_symbolic(function, given...);
+}
+/// The same for functions that return several Values.
+template <class... A, class... Arguments>
+auto symbolic(std::vector<Value> (*function)(A...), const Arguments&... given) {
+  return detail::call_symbolic(function, given...);
 }
 
 /// Either operand is a SymbolicTensor; the other one may be a number or a Tensor.
