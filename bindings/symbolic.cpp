@@ -1,5 +1,6 @@
 #include "symbolic.hpp"
 
+#include <cmath>
 #include <optional>
 
 namespace etude::js {
@@ -15,17 +16,6 @@ bool has_symbol(const val& value) {
   for (unsigned i = 0; i < length; ++i)
     if (is_symbol(value[i])) return true;
   return false;
-}
-
-/// "one_hot" -> "OneHot".
-std::string class_of(std::string_view name) {
-  std::string result;
-  bool starts = true;
-  for (const char c : name) {
-    if (c != '_') result += starts ? static_cast<char>(std::toupper(c)) : c;
-    starts = c == '_';
-  }
-  return result;
 }
 
 /// The operands of an elementwise op; none for other arguments.
@@ -44,6 +34,14 @@ std::optional<std::vector<SymbolicOperand>> operands_of(std::span<const val* con
   return operands;
 }
 
+bool is_number(const val& value) { return value.isNumber() && std::isfinite(value.as<double>()); }
+
+/// An argument as JSON has it, unless it is a tensor.
+bool is_json(const val& value) {
+  return is_number(value) || value.isUndefined() || value.isNull() || value.isTrue() || value.isFalse() ||
+         value.isString() || is_dictionary(value);
+}
+
 /// The arguments of a call, with the places of its SymbolicTensors and Tensors.
 class Arguments {
  public:
@@ -52,13 +50,23 @@ class Arguments {
       const std::size_t argument = given_.size();
       given_.push_back(*each);
       if (!each->isArray()) {
-        if (take(*each, argument, -1, where)) given_.back() = val::undefined();
+        const val text = take(*each, argument, -1, where);
+        if (!text.isUndefined()) given_.back() = val::undefined();
+        is_json_ &= !text.isUndefined() || is_json(*each);
+        texts_.call<void>("push", text.isUndefined() ? *each : text);
         continue;
       }
       const auto length = (*each)["length"].as<int>();
       given_.back() = each->call<val>("slice");
-      for (int i = 0; i < length; ++i)
-        if (take((*each)[i], argument, i, where)) given_.back().set(i, val::undefined());
+      val list = each->call<val>("slice");
+      for (int i = 0; i < length; ++i) {
+        const val text = take((*each)[i], argument, i, where);
+        is_json_ &= !text.isUndefined() || is_number((*each)[i]);
+        if (text.isUndefined()) continue;
+        given_.back().set(i, val::undefined());
+        list.set(i, text);
+      }
+      texts_.call<void>("push", list);
     }
   }
 
@@ -80,6 +88,15 @@ class Arguments {
     return from_js<Outputs>(work(call), {call.name(), "the result"});
   }
 
+  /// The call for the description of a model; none for arguments that are not JSON.
+  std::optional<OpCall> call_of(std::string_view function) const {
+    if (!is_json_) return {};
+    OpCall call{std::string(function), val::global("JSON").call<std::string>("stringify", texts_), {}};
+    for (const Place& place : places_)
+      if (place.constant) call.constants.push_back(place.constant);
+    return call;
+  }
+
   std::vector<SymbolicTensor> tensors;
 
  private:
@@ -88,20 +105,26 @@ class Arguments {
     int element;  // of a list, else -1
     Variable constant;
   };
-  bool take(const val& value, std::size_t argument, int element, const Where& where) {
-    if (is_symbol(value)) {
-      tensors.push_back(from_js<SymbolicTensor>(value, where));
-      places_.push_back({argument, element, {}});
-    } else if (is_tensor(value)) {
+  /// What stands for a tensor in an OpCall; undefined for another value.
+  val take(const val& value, std::size_t argument, int element, const Where& where) {
+    const bool is_constant = is_tensor(value);
+    if (!is_constant && !is_symbol(value)) return val::undefined();
+    val text = val::object();
+    text.set(is_constant ? "constant" : "input", static_cast<double>(is_constant ? constants_++ : tensors.size()));
+    if (is_constant) {
       places_.push_back({argument, element, detail::op_constant(from_js<Tensor>(value, where))});
     } else {
-      return false;
+      tensors.push_back(from_js<SymbolicTensor>(value, where));
+      places_.push_back({argument, element, {}});
     }
-    return true;
+    return text;
   }
 
   std::vector<val> given_;
   std::vector<Place> places_;
+  val texts_ = val::array();  // as in OpCall
+  std::size_t constants_ = 0;
+  bool is_json_ = true;
 };
 
 }  // namespace
@@ -122,7 +145,9 @@ val add_op(Work work, const char* text, std::span<const val* const> given) {
   const auto function = [arguments, work, text](const std::vector<Value>& inputs) {
     return arguments.call(work, text, inputs);
   };
-  const auto outputs = apply_all(std::make_shared<Operation>(class_of(op), function), arguments.tensors);
+  const auto outputs =
+      apply_all(std::make_shared<Operation>(detail::op_class_name(op), function, std::string(), arguments.call_of(op)),
+                arguments.tensors);
   return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 
