@@ -54,7 +54,6 @@ std::string_view detail::op_name(Function function) {
       named("relu6", activations::relu6),
       named("selu", activations::selu),
       named("silu", activations::silu),
-      named("mish", activations::mish),
       named("softsign", activations::softsign),
       named("log_sigmoid", activations::log_sigmoid),
       named("hard_sigmoid", activations::hard_sigmoid),

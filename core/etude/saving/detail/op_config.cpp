@@ -48,8 +48,8 @@ void make_whole(Json& json) {
     for (Json& each : json) make_whole(each);
 }
 
-/// A constant as it was read, or as a tensor of `dtype`.
-Json json_of_constant(const Tensor& tensor, const Json& place, std::string_view dtype, const std::string& where) {
+/// A constant in the form in which it was read, or as a tensor.
+Json json_of_constant(const Tensor& tensor, const Json& place, const std::string& where) {
   for (std::int64_t i = 0; i < tensor.size(); ++i)
     check(std::isfinite(tensor.at(i)), ErrorKind::value, where, "the number ", tensor.at(i),
           " in a constant - expected finite ones, because JSON has no others - use a layer in its place.");
@@ -57,8 +57,9 @@ Json json_of_constant(const Tensor& tensor, const Json& place, std::string_view 
   if (!is_floating(tensor.dtype())) make_whole(value);
   const std::string form = place.value("as", "__tensor__");
   if (form == "list") return value;
-  return {{"class_name", form},
-          {"config", {{"value", std::move(value)}, {"dtype", place.value("dtype", std::string(dtype))}}}};
+  return {
+      {"class_name", form},
+      {"config", {{"value", std::move(value)}, {"dtype", place.value("dtype", std::string(name_of(tensor.dtype())))}}}};
 }
 
 // From the call of a function to Keras's form.
@@ -103,7 +104,13 @@ Json keras_form(const OpRow& row, Json given, const std::string& where) {
   while (!given.empty() && given.back().is_null()) given.erase(given.size() - 1);
   Json config = Json::object(), arguments = Json::array();
   std::size_t next = 0;
-  const auto argument = [&] { return next < given.size() ? given[next++] : Json(); };
+  const auto argument = [&] {
+    Json value = next < given.size() ? given[next++] : Json();
+    const bool is_infinite = value.is_object() && value.contains("number");
+    check(!is_infinite, ErrorKind::value, where, "the number ", is_infinite ? value.value("number", "") : "",
+          " - expected a finite one, because JSON has no other - use a layer in its place.");
+    return value;
+  };
   bool has_options = false;
   for (const FormWord& word : words_of(row.form)) {
     const std::string name(word.name);
@@ -159,8 +166,6 @@ Json filled(const Json& json, const Operation& op, const Json& inputs) {
     return result;
   }
   if (!json.is_object()) return json;
-  check(!json.contains("number"), ErrorKind::value, where, "the number ", json.value("number", ""),
-        " - expected a finite one, because JSON has no other - use a layer in its place.");
   if (json.contains("input")) {
     const auto first = json["input"].get<std::ptrdiff_t>();
     if (!json.contains("count")) return inputs.at(static_cast<std::size_t>(first));
@@ -169,10 +174,9 @@ Json filled(const Json& json, const Operation& op, const Json& inputs) {
   if (json.contains("constant")) {
     const Tensor value = op.saved_call()->constants.at(json["constant"].get<std::size_t>()).value();
     // An elementwise op casts floats to the dtype of the tensor beside them.
-    const auto beside = inputs.front()["config"]["dtype"].get<std::string>();
-    const bool casts =
-        elementwise_op(op.saved_call()->function) && is_floating(value.dtype()) && is_floating(dtype_from_name(beside));
-    return json_of_constant(value, json, casts ? std::string_view(beside) : name_of(value.dtype()), where);
+    const DType beside = dtype_from_name(inputs.front()["config"]["dtype"].get_ref<const std::string&>());
+    const bool casts = elementwise_op(op.saved_call()->function) && is_floating(value.dtype()) && is_floating(beside);
+    return json_of_constant(casts ? value.astype(beside) : value, json, where);
   }
   return json;  // a slice
 }
