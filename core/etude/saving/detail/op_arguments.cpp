@@ -62,7 +62,7 @@ Value OpArguments::tensor(const Json& json) const {
       return Graph::current().read(call_.constants.at(json["constant"].get<std::size_t>()));
   }
   fail(ErrorKind::data, where(), "an operand ", json_text(json).substr(0, 80),
-       " - expected a tensor - create the model in code.");
+       " - expected tensors and numbers - create the model in code.");
 }
 
 Variable OpArguments::constant(std::size_t index) const {

@@ -273,8 +273,7 @@ std::shared_ptr<Operation> op_from_json(const Json& layer, const Json& node, con
   if (const auto found = node.find("kwargs"); found != node.end() && found->is_object())
     for (const auto& [key, value] : found->items()) named[key] = numbering.numbered(value);
   check(!histories.empty(), ErrorKind::data, where,
-        "no tensor among its operands - expected at least one - check the "
-        "text.");
+        "operands without a tensor - expected at least one tensor - check the text.");
   config.erase("name");
   const Json text = {{"module", row->module}, {"class_name", row->class_name},
                      {"config", config},      {"registered_name", row->class_name},

@@ -53,6 +53,11 @@ Value filled(Value like, std::ptrdiff_t axis, std::int64_t extent, double number
   return ops::full(shape, number, like.dtype());
 }
 
+/// A text may name any extent: an op per entry of a large one would fill the memory.
+void check_few(A a, std::int64_t parts) {
+  check(parts <= 65536, ErrorKind::data, a.where(), parts, " parts - expected 65536 or fewer - check the text.");
+}
+
 /// x[.., start:stop:step, ..] by Python's rules.
 Value strided(Value x, std::ptrdiff_t axis, const Json& slice, const std::string& where) {
   const std::int64_t n = x.shape()[axis];
@@ -244,6 +249,7 @@ Outputs split(A a) {
   const std::int64_t n = x.shape()[axis];
   if (!a.entry("indices_or_sections").is_array()) {
     const auto parts = a.option<std::int64_t>("indices_or_sections");
+    check_few(a, parts);
     return ops::split(x, std::min(parts, n + 1), axis);
   }
   std::vector<Value> parts;
@@ -260,6 +266,7 @@ Outputs split(A a) {
 Outputs unstack(A a) {
   const Value x = a.value();
   const auto axis = static_cast<std::ptrdiff_t>(x.shape().axis(a.option<std::ptrdiff_t>("axis"), a.where()));
+  check_few(a, x.shape()[axis]);
   std::vector<Value> parts;
   for (std::int64_t i = 0; i < x.shape()[axis]; ++i) parts.push_back(ops::squeeze(ops::slice(x, axis, i, 1), axis));
   return parts;
