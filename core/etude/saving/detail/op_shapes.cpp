@@ -143,7 +143,7 @@ Outputs moveaxis(A a) {
   for (std::ptrdiff_t i = 0; i < rank_of(x); ++i)
     if (std::ranges::find(source, i) == source.end()) order.push_back(i);
   for (const auto& [to, from] : moves)
-    order.insert(order.begin() + std::min(to, static_cast<std::int64_t>(order.size())), from);
+    order.insert(order.begin() + std::min(static_cast<std::ptrdiff_t>(to), std::ssize(order)), from);
   return ordered(x, order);
 }
 Outputs expand_dims(A a) {
