@@ -1,6 +1,5 @@
 #include "symbolic.hpp"
 
-#include <cmath>
 #include <optional>
 
 namespace etude::js {
@@ -34,40 +33,25 @@ std::optional<std::vector<SymbolicOperand>> operands_of(std::span<const val* con
   return operands;
 }
 
-bool is_number(const val& value) { return value.isNumber() && std::isfinite(value.as<double>()); }
-
-/// An argument as JSON has it, unless it is a tensor.
-bool is_json(const val& value) {
-  return is_number(value) || value.isUndefined() || value.isNull() || value.isTrue() || value.isFalse() ||
-         value.isString() || is_dictionary(value);
-}
-
 /// The arguments of a call, with the places of its SymbolicTensors and Tensors.
 class Arguments {
  public:
   Arguments(std::span<const val* const> given, const Where& where) {
+    const val all = val::array();
     for (const val* each : given) {
       const std::size_t argument = given_.size();
       given_.push_back(*each);
+      all.call<void>("push", *each);
       if (!each->isArray()) {
-        const val text = take(*each, argument, -1, where);
-        if (!text.isUndefined()) given_.back() = val::undefined();
-        is_json_ &= !text.isUndefined() || is_json(*each);
-        texts_.call<void>("push", text.isUndefined() ? *each : text);
+        if (take(*each, argument, -1, where)) given_.back() = val::undefined();
         continue;
       }
       const auto length = (*each)["length"].as<int>();
       given_.back() = each->call<val>("slice");
-      val list = each->call<val>("slice");
-      for (int i = 0; i < length; ++i) {
-        const val text = take((*each)[i], argument, i, where);
-        is_json_ &= !text.isUndefined() || is_number((*each)[i]);
-        if (text.isUndefined()) continue;
-        given_.back().set(i, val::undefined());
-        list.set(i, text);
-      }
-      texts_.call<void>("push", list);
+      for (int i = 0; i < length; ++i)
+        if (take((*each)[i], argument, i, where)) given_.back().set(i, val::undefined());
     }
+    text_ = call_host("textOfCall", all).as<std::string>();
   }
 
   Outputs call(Work work, const char* text, const std::vector<Value>& inputs) const {
@@ -88,10 +72,10 @@ class Arguments {
     return from_js<Outputs>(work(call), {call.name(), "the result"});
   }
 
-  /// The call for the description of a model; none for arguments that are not JSON.
+  /// The call for the description of a model; none if the arguments are not JSON.
   std::optional<OpCall> call_of(std::string_view function) const {
-    if (!is_json_) return {};
-    OpCall call{std::string(function), val::global("JSON").call<std::string>("stringify", texts_), {}};
+    if (text_.empty()) return {};
+    OpCall call{std::string(function), text_, {}};
     for (const Place& place : places_)
       if (place.constant) call.constants.push_back(place.constant);
     return call;
@@ -105,26 +89,21 @@ class Arguments {
     int element;  // of a list, else -1
     Variable constant;
   };
-  /// What stands for a tensor in an OpCall; undefined for another value.
-  val take(const val& value, std::size_t argument, int element, const Where& where) {
-    const bool is_constant = is_tensor(value);
-    if (!is_constant && !is_symbol(value)) return val::undefined();
-    val text = val::object();
-    text.set(is_constant ? "constant" : "input", static_cast<double>(is_constant ? constants_++ : tensors.size()));
-    if (is_constant) {
-      places_.push_back({argument, element, detail::op_constant(from_js<Tensor>(value, where))});
-    } else {
+  bool take(const val& value, std::size_t argument, int element, const Where& where) {
+    if (is_symbol(value)) {
       tensors.push_back(from_js<SymbolicTensor>(value, where));
       places_.push_back({argument, element, {}});
+    } else if (is_tensor(value)) {
+      places_.push_back({argument, element, detail::op_constant(from_js<Tensor>(value, where))});
+    } else {
+      return false;
     }
-    return text;
+    return true;
   }
 
   std::vector<val> given_;
+  std::string text_;  // of the call, for the description of a model; empty if the arguments are not JSON
   std::vector<Place> places_;
-  val texts_ = val::array();  // as in OpCall
-  std::size_t constants_ = 0;
-  bool is_json_ = true;
 };
 
 }  // namespace
