@@ -31,8 +31,11 @@ struct ElementwiseOp {
 /// An operand of an op: a SymbolicTensor, a number of any dtype, or a constant.
 class SymbolicOperand {
  public:
+  /// A tensor of the model.
   SymbolicOperand(const SymbolicTensor& tensor) : operand_(tensor) {}
+  /// A number, in the dtype of the tensor beside it.
   SymbolicOperand(double number) : operand_(number) {}
+  /// A constant of the model.
   SymbolicOperand(const Tensor& constant) : operand_(constant) {}
 
   /// What it is.

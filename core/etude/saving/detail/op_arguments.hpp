@@ -11,6 +11,10 @@
 
 namespace etude {
 
+// registry.cpp reads the parts of objects.
+const std::string& class_name_in(const Json& json);
+const Json& config_in(const Json& json);
+
 class OpArguments;
 
 /// An op of Keras.

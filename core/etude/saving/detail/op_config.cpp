@@ -7,7 +7,6 @@
 
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/op_arguments.hpp"
-#include "etude/saving/detail/registry.hpp"
 
 namespace etude {
 namespace {
@@ -104,13 +103,13 @@ Json keras_form(const OpRow& row, Json given, const std::string& where) {
   while (!given.empty() && given.back().is_null()) given.erase(given.size() - 1);
   Json config = Json::object(), arguments = Json::array();
   std::size_t next = 0;
-  const auto argument = [&] {
-    Json value = next < given.size() ? given[next++] : Json();
+  const auto finite = [&](Json value) {
     const bool is_infinite = value.is_object() && value.contains("number");
     check(!is_infinite, ErrorKind::value, where, "the number ", is_infinite ? value.value("number", "") : "",
           " - expected a finite one, because JSON has no other - use a layer in its place.");
     return value;
   };
+  const auto argument = [&] { return next < given.size() ? finite(given[next++]) : Json(); };
   bool has_options = false;
   for (const FormWord& word : words_of(row.form)) {
     const std::string name(word.name);
@@ -126,7 +125,7 @@ Json keras_form(const OpRow& row, Json given, const std::string& where) {
       config[name] = default_of(word.value);
       if (next < given.size())
         for (const auto& [key, value] : given[next].items())
-          if (snake_case(key) == name && !value.is_null()) config[name] = value;
+          if (snake_case(key) == name && !value.is_null()) config[name] = finite(value);
     } else {
       const Json value = word.kind == '\0' ? argument() : Json();
       config[name] = value.is_null() ? default_of(word.value) : axis_json(name, value);

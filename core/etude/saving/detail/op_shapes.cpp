@@ -7,7 +7,6 @@
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 #include "etude/saving/detail/op_builders.hpp"
-#include "etude/saving/detail/registry.hpp"
 
 namespace etude::builders {
 namespace {
