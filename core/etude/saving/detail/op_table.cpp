@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "etude/activations/activations.hpp"
 #include "etude/layers/operation.hpp"
@@ -35,6 +36,16 @@ Outputs elementwise(A a) {
   return detail::compute(op, std::vector<std::optional<double>>(count), std::move(operands));
 }
 
+/// A bound that is null is no bound.
+Outputs clip(A a) {
+  const Value x = a.value();
+  const bool is_byte = size_of(x.dtype()) == 1;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double low = is_floating(x.dtype()) ? -infinity : is_byte ? 0 : -0x1p31;
+  const double high = is_floating(x.dtype()) ? infinity : is_byte ? 255 : 0x1p31 - 1;
+  return ops::clip(x, a.option("x_min", low), a.option("x_max", high));
+}
+
 /// An activation without options.
 Outputs activation(A a) {
   const std::string_view form = a.row().form;
@@ -55,8 +66,7 @@ constexpr char numpy[] = "keras.src.ops.numpy", nn[] = "keras.src.ops.nn", core[
 constexpr OpRow table[] = {
     {"Cast", core, "cast @ dtype", [](A a) -> Outputs { return ops::cast(a.value(), dtype_of_keras(a, "dtype")); }},
     {"StopGradient", core, "stop_gradient @", [](A a) -> Outputs { return ops::stop_gradient(a.value()); }},
-    {"Clip", numpy, "clip @ x_min x_max",
-     [](A a) -> Outputs { return ops::clip(a.value(), a.option<double>("x_min"), a.option<double>("x_max")); }},
+    {"Clip", numpy, "clip @ x_min x_max", clip},
     {"Where", numpy, "where @ @ @", where},
     {"NotEqual", numpy, "-",
      [](A a) -> Outputs {
