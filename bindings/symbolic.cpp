@@ -17,17 +17,6 @@ bool has_symbol(const val& value) {
   return false;
 }
 
-/// "one_hot" -> "OneHot".
-std::string class_of(std::string_view name) {
-  std::string result;
-  bool starts = true;
-  for (const char c : name) {
-    if (c != '_') result += starts ? static_cast<char>(std::toupper(c)) : c;
-    starts = c == '_';
-  }
-  return result;
-}
-
 /// The operands of an elementwise op; none for other arguments.
 std::optional<std::vector<SymbolicOperand>> operands_of(std::span<const val* const> given, const Where& where) {
   std::vector<SymbolicOperand> operands;
@@ -48,9 +37,11 @@ std::optional<std::vector<SymbolicOperand>> operands_of(std::span<const val* con
 class Arguments {
  public:
   Arguments(std::span<const val* const> given, const Where& where) {
+    const val all = val::array();
     for (const val* each : given) {
       const std::size_t argument = given_.size();
       given_.push_back(*each);
+      all.call<void>("push", *each);
       if (!each->isArray()) {
         if (take(*each, argument, -1, where)) given_.back() = val::undefined();
         continue;
@@ -60,6 +51,7 @@ class Arguments {
       for (int i = 0; i < length; ++i)
         if (take((*each)[i], argument, i, where)) given_.back().set(i, val::undefined());
     }
+    text_ = call_host("textOfCall", all).as<std::string>();
   }
 
   Outputs call(Work work, const char* text, const std::vector<Value>& inputs) const {
@@ -78,6 +70,15 @@ class Arguments {
     for (const val& each : now) pointers.push_back(&each);
     const Call call(text, nullptr, pointers);
     return from_js<Outputs>(work(call), {call.name(), "the result"});
+  }
+
+  /// The call for the description of a model; none if the arguments are not JSON.
+  std::optional<OpCall> call_of(std::string_view function) const {
+    if (text_.empty()) return {};
+    OpCall call{std::string(function), text_, {}};
+    for (const Place& place : places_)
+      if (place.constant) call.constants.push_back(place.constant);
+    return call;
   }
 
   std::vector<SymbolicTensor> tensors;
@@ -101,6 +102,7 @@ class Arguments {
   }
 
   std::vector<val> given_;
+  std::string text_;  // of the call, for the description of a model; empty if the arguments are not JSON
   std::vector<Place> places_;
 };
 
@@ -122,7 +124,9 @@ val add_op(Work work, const char* text, std::span<const val* const> given) {
   const auto function = [arguments, work, text](const std::vector<Value>& inputs) {
     return arguments.call(work, text, inputs);
   };
-  const auto outputs = apply_all(std::make_shared<Operation>(class_of(op), function), arguments.tensors);
+  const auto outputs =
+      apply_all(std::make_shared<Operation>(detail::op_class_name(op), function, std::string(), arguments.call_of(op)),
+                arguments.tensors);
   return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 

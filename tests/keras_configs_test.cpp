@@ -1,11 +1,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
 
 #include "etude/etude.hpp"
 #include "golden.hpp"
 
 // Models and objects as Keras 3, Keras 2 and TensorFlow.js describe them, and what is written for Keras to read. The
-// models are in tests/golden/model_configs.json (Keras 3.15.1) and keras2_configs.json (tf-keras 2.21.0).
+// models are in tests/golden/model_configs.json and op_configs.json (Keras 3.15.1), and keras2_configs.json (tf-keras
+// 2.21.0).
 
 using namespace etude;
 using namespace etude::testing;
@@ -207,4 +209,29 @@ TEST_CASE("a call whose arguments a model cannot keep is an Error that names the
                 {"name", "not_equal"},
                 {"inbound_nodes", json::array()}};
   CHECK_THAT(error(call_of(lstm, {{"mask", mask}}, json::array({op}))), ContainsSubstring("with the argument mask"));
+}
+
+TEST_CASE("ops that Keras 3 describes give its numbers, and are described as Keras does", "[config][symbolic]") {
+  const json test = golden("op_configs.json");
+  const json& config = test.at("config");
+  const auto model = std::dynamic_pointer_cast<Model>(from_json<Layer>(config.dump()));
+  REQUIRE(model != nullptr);
+  std::vector<Tensor> x;
+  for (const json& input : test.at("inputs")) x.push_back(tensor_of_lists(input));
+  const std::vector<Tensor> y = model->call_all(x);
+  const json &outputs = test.at("outputs"), &names = config.at("config").at("output_layers");
+  REQUIRE(y.size() == outputs.size());
+  CHECK(y.size() == 130);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    INFO(names.at(i));
+    const json& want = outputs.at(i);
+    REQUIRE(y[i].shape() == shape_in(want.at("shape")));
+    CHECK(name_of(y[i].dtype()) == want.at("dtype").get<std::string>());
+    CHECK(difference(y[i], tensor_of(y[i].shape(), y[i].dtype(), numbers_in(want.at("value"))), {1e-5, 1e-5}) == "");
+  }
+  std::map<std::string, json> written;
+  const json again = json::parse(to_json<Layer>(*model));
+  for (const json& layer : again.at("config").at("layers")) written[layer.at("name")] = layer;
+  for (const json& layer : config.at("config").at("layers"))
+    if (layer.at("module").get<std::string>().starts_with("keras.src.ops.")) CHECK(written[layer.at("name")] == layer);
 }

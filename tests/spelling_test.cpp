@@ -126,6 +126,8 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"NumPy's .npy format", "the format's inventor"},
     {"NumPy's magic number", "the format's inventor"},
     {"a dtype of NumPy", "the format's inventor"},
+    {" @", "a form of op_table.cpp: keys of Keras"},
+    {"- pad_width", "a form of op_table.cpp: keys of Keras"},
 };
 const std::string for_native_users_alone = "core/etude/eigen.hpp";
 

@@ -35,6 +35,7 @@
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/layers/layers.hpp"
+#include "etude/layers/symbolic_ops.hpp"
 #include "etude/losses/losses.hpp"
 #include "etude/metrics/metrics.hpp"
 #include "etude/ops/convolution.hpp"

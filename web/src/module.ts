@@ -10,6 +10,7 @@ import { Life } from './life.js';
 import { compile, compileNow, isOneFile, isRemote, start, startNow, type Configuration } from './load.js';
 import { post } from './network.js';
 import { inNode, nodeFs, nodeParts } from './node.js';
+import { textOfCall } from './op_text.js';
 import { Parts, checkParts, startError, type Part } from './parts.js';
 import { isTerminal, write } from './stdout.js';
 import { systemFiles } from './system_files.js';
@@ -42,6 +43,7 @@ export const host: Record<string, unknown> = {
   restoreState,
   stateOf,
   tensor: (value: Parameters<typeof tensor>[0]) => tensor(value),
+  textOfCall: (given: unknown[]) => textOfCall(given, module.SymbolicTensor as unknown as abstract new () => SymbolicTensor),
   write,
 };
 

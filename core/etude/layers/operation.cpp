@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "etude/base/detail/number.hpp"
 #include "etude/base/error.hpp"
 
 namespace etude {
@@ -72,8 +73,11 @@ std::vector<Value> promoted(const ElementwiseOp& op, const std::vector<std::opti
   return inputs;
 }
 
+}  // namespace
+
 /// The op with its numbers as scalars of the first input's dtype.
-Outputs compute(const ElementwiseOp& op, const std::vector<std::optional<double>>& numbers, std::vector<Value> inputs) {
+Value detail::compute(const ElementwiseOp& op, const std::vector<std::optional<double>>& numbers,
+                      std::vector<Value> inputs) {
   inputs = promoted(op, numbers, std::move(inputs));
   std::size_t next = 0;
   std::vector<Value> operands;
@@ -82,19 +86,10 @@ Outputs compute(const ElementwiseOp& op, const std::vector<std::optional<double>
   return op.unary ? op.unary(operands[0]) : op.binary(operands[0], operands[1]);
 }
 
-}  // namespace
-
-Operation::Operation(std::string_view class_name, Function function, const std::string& name)
-    : Layer(class_name, {.name = name}), function_(std::move(function)) {
+Operation::Operation(std::string_view class_name, Function function, const std::string& name,
+                     std::optional<OpCall> call)
+    : Layer(class_name, {.name = name}), function_(std::move(function)), saved_call_(std::move(call)) {
   set_operation();
-}
-
-Operation::Operation(const ElementwiseOp& op, std::vector<std::optional<double>> numbers, const std::string& name)
-    : Operation(
-          op.class_name, [op, numbers](const std::vector<Value>& inputs) { return compute(op, numbers, inputs); },
-          name) {
-  elementwise_ = op;
-  numbers_ = std::move(numbers);
 }
 
 Value Operation::call(Value x, bool training) { return call_with({x}, training); }
@@ -102,8 +97,7 @@ Outputs Operation::call_with(const std::vector<Value>& inputs, bool) { return fu
 Value Operation::mask_of(const std::vector<Value>&, Value) const { return {}; }
 
 std::shared_ptr<Operation> Operation::copy() const {
-  if (elementwise_) return std::make_shared<Operation>(*elementwise_, numbers_, name());
-  return std::make_shared<Operation>(class_name(), function_, name());
+  return std::make_shared<Operation>(class_name(), function_, name(), saved_call_);
 }
 
 const ElementwiseOp* elementwise_op(std::string_view name) { return found(&ElementwiseOp::name, name); }
@@ -112,11 +106,13 @@ const ElementwiseOp* elementwise_op_of_class(std::string_view class_name) {
 }
 ElementwiseOp elementwise_op(Value (*function)(Value)) {
   const ElementwiseOp* op = found(&ElementwiseOp::unary, function);
-  return op ? *op : ElementwiseOp{"", "Operation", nullptr, function, nullptr};
+  const auto name = detail::op_name(reinterpret_cast<void (*)()>(function));
+  return op ? *op : ElementwiseOp{name.data(), nullptr, nullptr, function, nullptr};
 }
 ElementwiseOp elementwise_op(Value (*function)(Value, Value)) {
   const ElementwiseOp* op = found(&ElementwiseOp::binary, function);
-  return op ? *op : ElementwiseOp{"", "Operation", nullptr, nullptr, function};
+  const auto name = detail::op_name(reinterpret_cast<void (*)()>(function));
+  return op ? *op : ElementwiseOp{name.data(), nullptr, nullptr, nullptr, function};
 }
 
 SymbolicTensor apply_op(const ElementwiseOp& op, const std::vector<SymbolicOperand>& operands) {
@@ -125,34 +121,78 @@ SymbolicTensor apply_op(const ElementwiseOp& op, const std::vector<SymbolicOpera
         op.unary ? 1 : 2, " - pass as many.");
   std::vector<SymbolicTensor> tensors;
   std::vector<std::optional<double>> numbers;
-  std::vector<Variable> constants;  // by operand; only if there is a Tensor
-  bool has_constants = false;
+  std::vector<Variable> constants;  // by operand that is no number; null for an input
+  detail::OpCallWriter call;
   for (const SymbolicOperand& operand : operands) {
-    const auto* tensor = std::get_if<SymbolicTensor>(&operand);
-    const auto* number = std::get_if<double>(&operand);
-    const auto* constant = std::get_if<Tensor>(&operand);
-    if (tensor) tensors.push_back(*tensor);
+    const auto* number = std::get_if<double>(&operand.get());
     numbers.push_back(number ? std::optional(*number) : std::nullopt);
-    constants.push_back(constant ? detail::op_constant(*constant) : Variable());
-    has_constants |= constant != nullptr;
+    if (number) {
+      call.number(*number);
+    } else if (const auto* constant = std::get_if<Tensor>(&operand.get())) {
+      call.constant(constants.emplace_back(detail::op_constant(*constant)));
+    } else {
+      call.input(tensors.size());
+      tensors.push_back(std::get<SymbolicTensor>(operand.get()));
+      constants.emplace_back();
+    }
   }
   check(!tensors.empty(), ErrorKind::value, where, "no SymbolicTensor - expected at least one - pass one.");
-  if (!has_constants) return apply_all(std::make_shared<Operation>(op, std::move(numbers)), tensors).front();
-  // A float constant gets the dtype of the tensor beside it.
   const auto work = [op, numbers, constants](const std::vector<Value>& inputs) -> Outputs {
     std::vector<Value> all;
-    for (std::size_t i = 0, next = 0; i < numbers.size(); ++i) {
-      if (!constants[i]) {
+    std::size_t next = 0;
+    for (const Variable& variable : constants) {
+      if (!variable) {
         all.push_back(inputs.at(next++));
         continue;
       }
-      const Value constant = Graph::current().read(constants[i]);
+      // A float constant gets the dtype of the tensor beside it.
+      const Value constant = Graph::current().read(variable);
       const bool floats = is_floating(constant.dtype()) && is_floating(inputs.front().dtype());
       all.push_back(floats ? ops::cast(constant, inputs.front().dtype()) : constant);
     }
-    return op.binary(all[0], all[1]);
+    return detail::compute(op, numbers, std::move(all));
   };
-  return apply_all(std::make_shared<Operation>(op.class_name, work), tensors).front();
+  const std::string class_name = op.class_name ? op.class_name : detail::op_class_name(op.name);
+  return apply_all(std::make_shared<Operation>(class_name, work, std::string(), call.call(op.name)), tensors).front();
+}
+
+std::string detail::op_class_name(std::string_view name) {
+  std::string result;
+  bool starts = true;
+  for (const char c : name) {
+    if (c != '_') result += starts && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    starts = c == '_';
+  }
+  return result.empty() ? "Operation" : result;
+}
+
+void detail::OpCallWriter::add(std::string_view argument) {
+  if (!arguments_.empty()) arguments_ += ", ";
+  arguments_ += argument;
+}
+void detail::OpCallWriter::inputs(std::size_t first, std::size_t count) {
+  add("{\"input\": " + std::to_string(first) + ", \"count\": " + std::to_string(count) + '}');
+}
+void detail::OpCallWriter::constant(const Variable& variable) {
+  add("{\"constant\": " + std::to_string(constants_.size()) + '}');
+  constants_.push_back(variable);
+}
+/// A number that JSON does not have is a text.
+void detail::OpCallWriter::number(double value) {
+  add(std::isfinite(value) ? shortest(value) : "{\"number\": \"" + shortest(value) + "\"}");
+}
+void detail::OpCallWriter::text(std::string_view value) {
+  if (std::ranges::any_of(value, [](char c) { return c == '"' || c == '\\' || c < ' '; })) return unknown();
+  add('"' + std::string(value) + '"');
+}
+void detail::OpCallWriter::list(std::span<const std::int64_t> values) {
+  std::string text;
+  for (const std::int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  add('[' + text + ']');
+}
+std::optional<OpCall> detail::OpCallWriter::call(std::string_view function) const {
+  if (!known_ || function.empty()) return {};
+  return OpCall{std::string(function), '[' + arguments_ + ']', constants_};
 }
 
 Variable detail::op_constant(const Tensor& value) {

@@ -142,7 +142,7 @@ std::vector<LayerCall::Output> outputs_of(const LayerPtr& layer, const std::vect
   return outputs;
 }
 
-/// Ops accept any tensors; a layer's weights must not depend on the batch size.
+/// Ops accept any tensors; a layer's weights must not depend on the batch size, nor its rows be of different samples.
 void check_inputs(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
   check(!inputs.empty(), ErrorKind::value, where_of(*layer),
         "called without an input - expected a SymbolicTensor - pass one, made by input() or apply().");
@@ -153,6 +153,14 @@ void check_inputs(const LayerPtr& layer, const std::vector<SymbolicTensor>& inpu
     check(rows && std::ranges::count(shape, -1) == 1, ErrorKind::shape, where_of(*layer),
           "called on a tensor of shape ", shape,
           " - expected [batch, ..], with -1 in the first axis alone - move the batch axis there by an op.");
+    for (const auto batch : {&LayerCall::Output::of_one, &LayerCall::Output::of_many}) {
+      const SymbolicTensor& first = inputs.front();
+      const std::int64_t rows_here = (x.call()->outputs[x.output()].*batch)[0];
+      const std::int64_t rows_of_first = (first.call()->outputs[first.output()].*batch)[0];
+      check(rows_here == rows_of_first, ErrorKind::shape, where_of(*layer), "called on tensors of ", rows_of_first,
+            " and ", rows_here, " rows for a batch of ", batch == &LayerCall::Output::of_one ? 1 : LayerCall::many,
+            " - expected as many rows in each - reshape one of them by an op.");
+    }
   }
 }
 

@@ -144,8 +144,7 @@ Json functional_config(const Functional& model) {
       Json inputs = Json::array();
       for (const SymbolicTensor& input : call->inputs) inputs.push_back(calls.tensor(input));
       if (inputs.empty()) continue;
-      json["inbound_nodes"].push_back(op ? Json{{"args", op_arguments(*op, inputs)}, {"kwargs", Json::object()}}
-                                         : call_json(*layer, std::move(inputs)));
+      json["inbound_nodes"].push_back(op ? op_node(*op, inputs) : call_json(*layer, std::move(inputs)));
     }
     config["layers"].push_back(std::move(json));
   }
@@ -226,12 +225,8 @@ class GraphReader {
     const Json& nodes = array_in(json, "inbound_nodes", name);
     check(nodes.size() == 1, ErrorKind::data, "Functional", "the op \"", name, "\" with ", nodes.size(),
           " calls - expected one - check the text.");
-    check_arguments(nodes.front(), name);
-    const Json& arguments = array_in(nodes.front(), "args", name);
-    const LayerPtr op = op_from_json(class_name_in(json), name, arguments);
-    Node node{{name, 0}, op, {}};
-    for (const Json& argument : arguments)
-      if (argument.is_object()) node.inputs.push_back(&array_in(config_in(argument), "keras_history", name));
+    Node node{{name, 0}, {}, {}};
+    node.layer = op_from_json(json, nodes.front(), name, node.inputs);
     add_node(std::move(node));
   }
 

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "etude/activations/activations.hpp"
+#include "etude/layers/operation.hpp"
+#include "etude/ops/einsum.hpp"
+#include "etude/ops/gather.hpp"
+#include "etude/ops/matmul.hpp"
+#include "etude/ops/nn.hpp"
+#include "etude/ops/reduction.hpp"
+#include "etude/ops/shape.hpp"
+
+namespace etude {
+namespace {
+
+using Function = void (*)();
+struct Named {
+  Function function;
+  const char* name;  // as in the table of saving/detail/op_table.cpp
+};
+
+template <class R, class... A> Named named(const char* name, R (*function)(A...)) {
+  return {reinterpret_cast<Function>(function), name};
+}
+
+}  // namespace
+
+std::string_view detail::op_name(Function function) {
+  static const Named all[] = {
+      named("cast", ops::cast),
+      named("clip", ops::clip),
+      named("where", ops::where),
+      named("stop_gradient", ops::stop_gradient),
+      named<Value, Value, Value>("matmul", ops::matmul),
+      named<Value, Value, Value, bool, bool>("matmul", ops::matmul),
+      named("einsum", ops::einsum),
+      named("take", ops::take),
+      named("sum", ops::sum),
+      named("mean", ops::mean),
+      named("max", ops::max),
+      named("cumsum", ops::cumsum),
+      named("argmax", ops::argmax),
+      named("one_hot", ops::one_hot),
+      named("softmax", ops::softmax),
+      named("log_softmax", ops::log_softmax),
+      named("broadcast_to", ops::broadcast_to),
+      named("reshape", ops::reshape),
+      named("expand_dims", ops::expand_dims),
+      named("squeeze", ops::squeeze),
+      named("slice", ops::slice),
+      named("reverse", ops::reverse),
+      named("concatenate", ops::concatenate),
+      named("split", ops::split),
+      named("transpose", ops::transpose),
+      named("relu6", activations::relu6),
+      named("selu", activations::selu),
+      named("silu", activations::silu),
+      named("softsign", activations::softsign),
+      named("log_sigmoid", activations::log_sigmoid),
+      named("hard_sigmoid", activations::hard_sigmoid),
+      named("hard_silu", activations::hard_silu),
+      named("hard_tanh", activations::hard_tanh),
+      named("tanh_shrink", activations::tanh_shrink),
+      named("sparse_plus", activations::sparse_plus),
+  };
+  const auto* found = std::ranges::find(all, function, &Named::function);
+  return found == std::end(all) ? "" : found->name;
+}
+
+}  // namespace etude
