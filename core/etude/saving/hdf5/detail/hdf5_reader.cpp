@@ -46,7 +46,7 @@ void Reader::read_superblock() {
   file_.claim(0, version < 2 ? bytes.at() : size_in_2, nowhere);
 }
 
-const std::vector<Link>& Reader::links(std::uint64_t group) {
+const Links& Reader::links(std::uint64_t group) {
   const auto found = links_.find(group);
   if (found != links_.end()) return found->second;
   const ObjectHeader header(file_, group);
@@ -70,12 +70,12 @@ std::optional<std::uint64_t> Reader::find(std::string_view path) {
     if (name.empty()) continue;
     file_.require(depth < depth_limit, address, "a path of too many groups", "at most 64");
     if (kind_of(address) != ObjectKind::group) return {};
-    const std::vector<Link>& names = links(address);
-    const auto found = std::ranges::lower_bound(names, name, {}, &Link::name);
-    if (found == names.end() || found->name != name) return {};
-    check(found->address != nowhere, ErrorKind::data, "hdf5", '"', file_.name(), "\": \"", name,
+    const Links& names = links(address);
+    const auto found = names.find(name);
+    if (found == names.end()) return {};
+    check(found->second != nowhere, ErrorKind::data, "hdf5", '"', file_.name(), "\": \"", name,
           "\" is a link to a path or to another file - expected the object itself - write the file as Keras does.");
-    address = found->address;
+    address = found->second;
   }
   return address;
 }
@@ -90,7 +90,7 @@ ObjectHeader Reader::object(std::string_view path) {
 std::vector<Entry> Reader::list(std::string_view group) {
   const std::uint64_t address = object(group).address();
   std::vector<Entry> entries;
-  for (const Link& link : links(address)) entries.push_back({link.name, kind_of(link.address)});
+  for (const auto& [name, object] : links(address)) entries.push_back({name, kind_of(object)});
   return entries;
 }
 
@@ -112,10 +112,10 @@ void Reader::append_datasets(std::uint64_t group, const std::string& before, std
   const auto depth = static_cast<std::size_t>(std::ranges::count(before, '/'));
   file_.require(seen.insert(group).second, group, "a group that is in several groups, or in itself", "one place");
   file_.require(depth < depth_limit, group, "a path of too many groups", "at most 64");
-  for (const Link& link : links(group)) {
-    const ObjectKind kind = kind_of(link.address);
-    if (kind == ObjectKind::group) append_datasets(link.address, before + link.name + '/', seen, paths);
-    if (kind == ObjectKind::dataset) paths.push_back(before + link.name);
+  for (const auto& [name, object] : links(group)) {
+    const ObjectKind kind = kind_of(object);
+    if (kind == ObjectKind::group) append_datasets(object, before + name + '/', seen, paths);
+    if (kind == ObjectKind::dataset) paths.push_back(before + name);
     file_.require(paths.size() <= objects_limit, group, "too many datasets", "at most a million");
   }
 }

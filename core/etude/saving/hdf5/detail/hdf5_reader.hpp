@@ -71,7 +71,7 @@ class Reader {
   std::optional<std::uint64_t> find(std::string_view path);
   /// The same; throws Error(data).
   ObjectHeader object(std::string_view path);
-  const std::vector<Link>& links(std::uint64_t group);
+  const Links& links(std::uint64_t group);
   ObjectKind kind_of(std::uint64_t address);
   void append_datasets(std::uint64_t group, const std::string& before, std::set<std::uint64_t>& seen,
                        std::vector<std::string>& paths);
@@ -88,7 +88,7 @@ class Reader {
   File file_;
   std::uint64_t limit_;
   std::uint64_t root_ = 0;
-  std::map<std::uint64_t, std::vector<Link>> links_;
+  std::map<std::uint64_t, Links> links_;
   std::map<std::uint64_t, Collection> collections_;
   /// Compressed datasets that count towards the limit, and their sum.
   std::set<std::uint64_t> counted_;
