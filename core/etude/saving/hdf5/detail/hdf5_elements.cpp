@@ -49,7 +49,6 @@ std::vector<std::byte> expanded(const File& file, const Dataset& dataset, const 
   constexpr std::size_t sum_size = 4;
   std::vector<std::byte> bytes(static_cast<std::size_t>(chunk.size));
   file.read(chunk.at, bytes);
-  // Bytes after the filters that are still to be undone: each fletcher32 appends its sum.
   for (std::size_t i = dataset.filters.size(); i-- > 0;) {
     if (chunk.mask >> i & 1) continue;
     const Filter& filter = dataset.filters[i];
@@ -64,7 +63,7 @@ std::vector<std::byte> expanded(const File& file, const Dataset& dataset, const 
       }
       case FilterKind::shuffle: bytes = unshuffled(std::move(bytes), filter.element); break;
       case FilterKind::deflate: {
-        std::size_t wanted = size;
+        std::size_t wanted = size;  // and the sums of filters before it
         for (std::size_t before = 0; before < i; ++before)
           if (!(chunk.mask >> before & 1) && dataset.filters[before].kind == FilterKind::fletcher32) wanted += sum_size;
         std::vector<std::byte> result(wanted);

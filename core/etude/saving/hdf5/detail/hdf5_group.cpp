@@ -112,7 +112,10 @@ AttributeParts attribute_of(Bytes bytes) {
   const auto padded = [&](std::uint64_t size) { return version == 1 ? (size + 7) / 8 * 8 : size; };
   Bytes name = bytes.part(padded(name_size)), type = bytes.part(padded(type_size)),
         shape = bytes.part(padded(shape_size));
-  return {name.text(), type, shape, bytes, (flags & 3) != 0};
+  std::string text = name.text();
+  name.require(text.size() <= name_limit && is_utf8(text), "a name that is longer than 4096 bytes, or not UTF-8",
+               "a shorter name in UTF-8");
+  return {std::move(text), type, shape, bytes, (flags & 3) != 0};
 }
 
 }  // namespace

@@ -56,9 +56,12 @@ const Links& Reader::links(std::uint64_t group) {
 
 ObjectKind Reader::kind_of(std::uint64_t address) {
   if (address == nowhere) return ObjectKind::other;
-  if (links_.contains(address)) return ObjectKind::group;
+  const auto known = kinds_.find(address);
+  if (known != kinds_.end()) return known->second;
   const ObjectHeader header(file_, address);
-  return header.is_dataset() ? ObjectKind::dataset : header.is_group() ? ObjectKind::group : ObjectKind::other;
+  return kinds_[address] = header.is_dataset() ? ObjectKind::dataset
+                           : header.is_group() ? ObjectKind::group
+                                               : ObjectKind::other;
 }
 
 std::optional<std::uint64_t> Reader::find(std::string_view path) {
@@ -113,6 +116,7 @@ void Reader::append_datasets(std::uint64_t group, const std::string& before, std
   file_.require(seen.insert(group).second, group, "a group that is in several groups, or in itself", "one place");
   file_.require(depth < depth_limit, group, "a path of too many groups", "at most 64");
   for (const auto& [name, object] : links(group)) {
+    file_.require(before.size() + name.size() < path_limit, group, "a path that is too long", "at most 4096 bytes");
     const ObjectKind kind = kind_of(object);
     if (kind == ObjectKind::group) append_datasets(object, before + name + '/', seen, paths);
     if (kind == ObjectKind::dataset) paths.push_back(before + name);

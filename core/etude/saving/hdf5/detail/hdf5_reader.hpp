@@ -76,6 +76,7 @@ class Reader {
   void append_datasets(std::uint64_t group, const std::string& before, std::set<std::uint64_t>& seen,
                        std::vector<std::string>& paths);
   std::optional<std::vector<std::string>> texts_of(const ObjectHeader& object, const std::string& name);
+  std::vector<std::string> texts_in(const AttributeParts& attribute);
   std::string global_text(Bytes reference);
 
   /// The objects of a collection of texts, by number.
@@ -89,6 +90,7 @@ class Reader {
   std::uint64_t limit_;
   std::uint64_t root_ = 0;
   std::map<std::uint64_t, Links> links_;
+  std::map<std::uint64_t, ObjectKind> kinds_;
   std::map<std::uint64_t, Collection> collections_;
   /// Compressed datasets that count towards the limit, and their sum.
   std::set<std::uint64_t> counted_;
