@@ -118,7 +118,7 @@ TEST_CASE("hdf5: numbers of each type and byte order are those that h5py wrote",
         const Tensor read = file.read(dataset);
         CHECK(difference(read, counted({2, 3}, read.dtype())) == "");
         CHECK(difference(file.read(dataset, DType::float32), counted({2, 3}, DType::float32)) == "");
-        std::vector<std::byte> raw(dataset.bytes());
+        std::vector<std::byte> raw(static_cast<std::size_t>(dataset.bytes()));
         file.read(dataset, raw);
         if (number == "i8") CHECK(raw[8] == std::byte{2});
       }
