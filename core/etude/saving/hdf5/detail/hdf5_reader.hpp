@@ -39,6 +39,8 @@ class Reader {
  public:
   /// `name` is the file's in errors. `limit`: the most bytes of compressed datasets, expanded.
   Reader(std::shared_ptr<FileSource> source, std::string name, std::optional<std::uint64_t> limit = {});
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
   /// The names in a group, in alphabetical order of their bytes. Throws Error(data) if it is no group.
   std::vector<Entry> list(std::string_view group);
