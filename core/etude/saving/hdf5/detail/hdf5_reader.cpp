@@ -76,8 +76,6 @@ std::optional<std::uint64_t> Reader::find(std::string_view path) {
     const Links& names = links(address);
     const auto found = names.find(name);
     if (found == names.end()) return {};
-    check(found->second != nowhere, ErrorKind::data, "hdf5", '"', file_.name(), "\": \"", name,
-          "\" is a link to a path or to another file - expected the object itself - write the file as Keras does.");
     address = found->second;
   }
   return address;
@@ -87,6 +85,8 @@ ObjectHeader Reader::object(std::string_view path) {
   const std::optional<std::uint64_t> found = find(path);
   check(found.has_value(), ErrorKind::data, "hdf5", '"', file_.name(), "\" has no \"", path,
         "\" - expected a group or dataset of this name - check the file.");
+  check(*found != nowhere, ErrorKind::data, "hdf5", '"', file_.name(), "\": \"", path,
+        "\" is a link to a path or to another file - expected the object itself - write the file as Keras does.");
   return {file_, *found};
 }
 

@@ -33,8 +33,8 @@ struct Entry {
 /// Everything is checked against the file before memory is allocated. No byte belongs to two structures, so the file's
 /// size bounds memory and time. Compressed datasets expand together to at most 100 times the file's size, or 1 MiB if
 /// that is more, or the chosen limit. Nothing but the file is read: links to paths and to other files, and data in
-/// other files, are refused. All failures are errors of kind data, with the file and the byte; io if the file cannot be
-/// read. Source: HDF5 File Format Specification 3.0; versions 0 to 3 of the superblock.
+/// other files, are refused. Files that cannot be read so are errors of kind data, with the file and the byte; io if
+/// the host refuses to read. Source: HDF5 File Format Specification 3.0; versions 0 to 3 of the superblock.
 class Reader {
  public:
   /// `name` is the file's in errors. `limit`: the most bytes of compressed datasets, expanded.
@@ -69,7 +69,7 @@ class Reader {
 
  private:
   void read_superblock();
-  /// The address of the object at a path; nothing if there is none.
+  /// The address of the object at a path, `nowhere` for a link that is not followed; nothing if there is none.
   std::optional<std::uint64_t> find(std::string_view path);
   /// The same; throws Error(data).
   ObjectHeader object(std::string_view path);
