@@ -118,7 +118,7 @@ TEST_CASE("hdf5: numbers of each type and byte order are those that h5py wrote",
         const Tensor read = file.read(dataset);
         CHECK(difference(read, counted({2, 3}, read.dtype())) == "");
         CHECK(difference(file.read(dataset, DType::float32), counted({2, 3}, DType::float32)) == "");
-        std::vector<std::byte> raw(dataset.bytes());
+        std::vector<std::byte> raw(static_cast<std::size_t>(dataset.bytes()));
         file.read(dataset, raw);
         if (number == "i8") CHECK(raw[8] == std::byte{2});
       }
@@ -209,8 +209,9 @@ TEST_CASE("hdf5: what leaves the file, and what Keras does not write, is refused
       CAPTURE(name, path);
       CHECK_THROWS_WITH(file.dataset(path), ContainsSubstring(text));
     }
-    CHECK(difference(file.read(file.dataset("right")), counted({2}, DType::float32)) == "");
     CHECK(difference(file.read(file.dataset("group/loop/right")), counted({2}, DType::float32)) == "");
+    CHECK(file.kind("soft") == ObjectKind::other);
+    CHECK_FALSE(file.kind("outside/right"));
     CHECK_THROWS_WITH(file.datasets(), ContainsSubstring("in several groups, or in itself"));
   }
   Reader grows = golden_file("grows.h5");
@@ -295,7 +296,6 @@ TEST_CASE("hdf5: the file for Keras has the bytes that h5py and Keras were check
   const std::string file = written_weights();
   CHECK(file == text_of(read_file(golden_path("etude.weights.h5"))));
   Reader read(source_of(file), "a");
-  CHECK(listed(read, "others") == "bfloat16 bool half none seed ");
   CHECK(difference(read.read(read.dataset("others/bool")), tensor_of({3}, DType::boolean, {1, 0, 1})) == "");
   CHECK(read.text("vars", "name") == "größe");
 }

@@ -48,7 +48,7 @@ FuzzInputs hdf5_inputs() {
   writer.append(std::vector<std::byte>(24 + 6 + 8, std::byte{1}));
   writer.finish();
   FuzzInputs inputs{file};
-  for (const char* name : {"numbers_new.h5", "chunks_new.h5", "names_new.h5", "grows.h5", "keras.weights.h5"})
+  for (const char* name : {"chunks_new.h5", "names_new.h5", "keras_legacy.h5", "grows.h5"})
     inputs.push_back(text_of(read_file(ETUDE_GOLDEN_DIR "/hdf5/" + std::string(name))));
   return inputs;
 }

@@ -60,8 +60,8 @@ ModelPtr without_values(const Json& json) {
 /// A model that is a file.
 ModelPtr load_file(const std::string& path, const LoadModelOptions& options, Vfs& files) {
   const FileFormat format = format_of(path, files);
-  if (format == FileFormat::keras) return load_keras(path, options);
-  if (format == FileFormat::hdf5) return load_h5(path, options);
+  if (format == FileFormat::keras) return load_keras(path, options.compile);
+  if (format == FileFormat::hdf5) return load_h5(path, options.compile);
   refuse_format(format, path, "load_model",
                 "a folder that Model::save wrote, a .keras file, or an .h5 file of Keras 2");
 }

@@ -117,20 +117,20 @@ void save_keras(const Model& model, const std::string& path) {
   archive->commit();
 }
 
-ModelPtr load_keras(const std::string& path, const LoadModelOptions& options) {
+ModelPtr load_keras(const std::string& path, bool compile) {
   const KerasArchive archive(path);
   const Json config = archive.config();
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
   hdf5::Reader file = archive.weights();
   assign_stored(file, find_keras_groups(file, keras_weights(static_cast<const Layer&>(*model)), "load_model", nullptr));
-  if (!options.compile) return model;
+  if (!compile) return model;
   compile_as_described(*model, config);
   restore_optimizer(*model, file, path);
   return model;
 }
 
-ModelPtr load_h5(const std::string& path, const LoadModelOptions& options) {
+ModelPtr load_h5(const std::string& path, bool compile) {
   hdf5::Reader file = open_hdf5(path, "load_model");
   const std::optional<std::string> config = file.text("", "model_config");
   check(config.has_value(), ErrorKind::data, "load_model", '"', path,
@@ -141,7 +141,7 @@ ModelPtr load_h5(const std::string& path, const LoadModelOptions& options) {
   const SharedObjects shared;
   const ModelPtr model = without_values(json, path);
   assign_stored(file, find_keras2_weights(file, *model, false, "load_model", nullptr));
-  if (!options.compile) return model;
+  if (!compile) return model;
   compile_as_described(*model, json);
   if (model->compiled() && file.kind("optimizer_weights"))
     warn_of_optimizer(*model, path, "it is in the format of Keras 2");

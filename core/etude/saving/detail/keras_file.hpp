@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "etude/saving/load_model.hpp"
 #include "etude/training/load_weights_options.hpp"
 #include "etude/training/model.hpp"
 
@@ -13,12 +12,12 @@ namespace etude {
 /// Writes a .keras file, which Keras 3 loads: the description, the weights, and the state of the optimizer if its
 /// variables are those of Keras. A warning says if they are not.
 void save_keras(const Model& model, const std::string& path);
-/// The model in a .keras file of Keras 3, or of Keras 2.13 and later. A warning says if the state of the optimizer does
-/// not fit; then it starts anew.
-ModelPtr load_keras(const std::string& path, const LoadModelOptions& options);
+/// The model in a .keras file of Keras 3, or of Keras 2.13 and later. `compile`: as it was compiled, with the state of
+/// its optimizer; a warning says if that does not fit, and then it starts anew.
+ModelPtr load_keras(const std::string& path, bool compile);
 
 /// The model in an .h5 file, as Keras 2 writes it.
-ModelPtr load_h5(const std::string& path, const LoadModelOptions& options);
+ModelPtr load_h5(const std::string& path, bool compile);
 
 /// Writes a .weights.h5 file, which Keras 3 loads.
 void save_keras_weights(const Model& model, const std::string& path);

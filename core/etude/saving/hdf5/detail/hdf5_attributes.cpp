@@ -31,43 +31,53 @@ std::optional<std::string> Reader::text(std::string_view path, std::string_view 
 
 std::optional<std::vector<std::string>> Reader::texts(std::string_view path, std::string_view name) {
   const ObjectHeader header = object(path);
-  const std::string whole(name);
-  auto found = texts_of(header, whole);
+  auto found = texts_of(header, std::string(name));
   if (found) return found;
+  std::map<std::string, std::vector<std::string>> parts;
+  visit_attributes(file_, header, [&](const AttributeParts& attribute) {
+    if (!attribute.name.starts_with(name) || attribute.name.size() == name.size()) return;
+    const std::string number = attribute.name.substr(name.size());
+    if (number.find_first_not_of("0123456789") == number.npos) parts[number] = texts_in(attribute);
+  });
   for (std::size_t part = 0;; ++part) {
-    auto next = texts_of(header, whole + std::to_string(part));
-    if (!next) return found;
+    const auto next = parts.find(std::to_string(part));
+    if (next == parts.end()) return found;
     if (!found) found.emplace();
-    std::ranges::move(*next, std::back_inserter(*found));
+    std::ranges::move(next->second, std::back_inserter(*found));
   }
 }
 
 std::optional<std::vector<std::string>> Reader::texts_of(const ObjectHeader& object, const std::string& name) {
   std::optional<std::vector<std::string>> result;
-  visit_attributes(file_, object, [&](const AttributeParts& found) {
-    if (found.name != name) return;
-    const std::uint64_t at = found.data.at();
-    file_.require(!result, at, "two attributes of one name", "unique names");
-    result.emplace();
-    if (found.shared) file_.refuse(at, "an attribute of a type that objects share", "a type for each");
-    const std::optional<Shape> shape = shape_of(found.shape);
-    if (!shape || shape->size() == 0) return;  // Keras writes an empty list as numbers
-    const Type type = type_of(found.type);
-    const bool varying = type.kind == Type::Kind::varying_text;
-    if (!varying && type.kind != Type::Kind::text) file_.refuse(at, "an attribute of numbers", "texts");
-    const auto count = static_cast<std::uint64_t>(shape->size());
-    Bytes data = found.data;
-    data.require(count <= data.left() / type.size, "an attribute that is cut off", "more bytes");
-    std::uint64_t all = 0;
-    for (std::uint64_t i = 0; i < count; ++i) {
-      Bytes element = data.part(type.size);
-      result->push_back(varying ? global_text(element)
-                                : fixed_text(element.take(element.left()), type.padded_with_spaces));
-      all += result->back().size();
-      data.require(all <= file_.end(), "an attribute that repeats its texts", "a place for each text");
-      data.require(is_utf8(result->back()), "a text that is not UTF-8", "UTF-8");
-    }
+  visit_attributes(file_, object, [&](const AttributeParts& attribute) {
+    if (attribute.name != name) return;
+    file_.require(!result, attribute.data.at(), "two attributes of one name", "unique names");
+    result = texts_in(attribute);
   });
+  return result;
+}
+
+std::vector<std::string> Reader::texts_in(const AttributeParts& attribute) {
+  const std::uint64_t at = attribute.data.at();
+  if (attribute.shared) file_.refuse(at, "an attribute of a type that objects share", "a type for each");
+  std::vector<std::string> result;
+  const std::optional<Shape> shape = shape_of(attribute.shape);
+  if (!shape || shape->size() == 0) return result;  // Keras writes an empty list as numbers
+  const Type type = type_of(attribute.type);
+  const bool varying = type.kind == Type::Kind::varying_text;
+  if (!varying && type.kind != Type::Kind::text) file_.refuse(at, "an attribute of numbers", "texts");
+  const auto count = static_cast<std::uint64_t>(shape->size());
+  Bytes data = attribute.data;
+  data.require(count <= data.left() / type.size, "an attribute that is cut off", "more bytes");
+  std::uint64_t all = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Bytes element = data.part(type.size);
+    result.push_back(varying ? global_text(element)
+                             : fixed_text(element.take(element.left()), type.padded_with_spaces));
+    all += result.back().size();
+    data.require(all <= file_.end(), "an attribute that repeats its texts", "a place for each text");
+    data.require(is_utf8(result.back()), "a text that is not UTF-8", "UTF-8");
+  }
   return result;
 }
 

@@ -36,10 +36,7 @@ class ChunkReader {
       case ChunkIndex::Kind::implicit: read_implicit(index.at); break;
       case ChunkIndex::Kind::fixed_array: read_array(index.at); break;
     }
-    std::ranges::sort(chunks_, {}, &Chunk::index);
     if (chunks_.size() < grid_.total) refuse_missing();
-    for (std::size_t i = 0; i < chunks_.size(); ++i)
-      file_.require(chunks_[i].index == i, owner_, "a dataset with two chunks for one place", "one");
     return std::move(chunks_);
   }
 
@@ -49,7 +46,9 @@ class ChunkReader {
 
   void add(const Chunk& chunk, std::uint64_t at) {
     if (chunk.at == nowhere) refuse_missing();
-    file_.require(chunk.index < grid_.total, at, "a chunk outside of its dataset", "one in it");
+    // All indexes have the order of the places.
+    if (chunk.index > chunks_.size()) refuse_missing();
+    file_.require(chunk.index == chunks_.size(), at, "a second chunk for one place", "one");
     if (dataset_.filters.empty()) file_.require(chunk.size == bytes_, at, "a chunk of another size", "equal sizes");
     file_.require(chunk.size > 0 && chunk.size < std::uint64_t{1} << 32, at, "a chunk of an impossible size",
                   "1 byte to 4 GiB");

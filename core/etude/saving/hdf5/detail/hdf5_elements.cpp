@@ -33,9 +33,10 @@ std::uint32_t fletcher32(std::span<const std::byte> bytes) {
 }
 
 /// The elements' bytes, of which all first ones are stored first, then all second ones, ….
-std::vector<std::byte> unshuffled(const std::vector<std::byte>& bytes, std::size_t element) {
-  std::vector<std::byte> result(bytes.size());
+std::vector<std::byte> unshuffled(std::vector<std::byte> bytes, std::size_t element) {
   const std::size_t count = bytes.size() / element;
+  if (count == 0) return bytes;  // the number of the element's bytes is the file's
+  std::vector<std::byte> result(bytes.size());
   for (std::size_t byte = 0; byte < element; ++byte)
     for (std::size_t i = 0; i < count; ++i) result[i * element + byte] = bytes[byte * count + i];
   std::copy(bytes.begin() + static_cast<std::ptrdiff_t>(count * element), bytes.end(),
@@ -48,7 +49,6 @@ std::vector<std::byte> expanded(const File& file, const Dataset& dataset, const 
   constexpr std::size_t sum_size = 4;
   std::vector<std::byte> bytes(static_cast<std::size_t>(chunk.size));
   file.read(chunk.at, bytes);
-  // Bytes after the filters that are still to be undone: each fletcher32 appends its sum.
   for (std::size_t i = dataset.filters.size(); i-- > 0;) {
     if (chunk.mask >> i & 1) continue;
     const Filter& filter = dataset.filters[i];
@@ -61,9 +61,9 @@ std::vector<std::byte> expanded(const File& file, const Dataset& dataset, const 
         bytes.resize(end);
         break;
       }
-      case FilterKind::shuffle: bytes = unshuffled(bytes, filter.element); break;
+      case FilterKind::shuffle: bytes = unshuffled(std::move(bytes), filter.element); break;
       case FilterKind::deflate: {
-        std::size_t wanted = size;
+        std::size_t wanted = size;  // and the sums of filters before it
         for (std::size_t before = 0; before < i; ++before)
           if (!(chunk.mask >> before & 1) && dataset.filters[before].kind == FilterKind::fletcher32) wanted += sum_size;
         std::vector<std::byte> result(wanted);

@@ -1,20 +1,17 @@
 #include "etude/saving/hdf5/detail/hdf5_group.hpp"
 
-#include <algorithm>
-
 #include "etude/base/detail/utf8.hpp"
 #include "etude/saving/hdf5/detail/hdf5_dense.hpp"
 
 namespace etude::hdf5 {
 namespace {
 
-void check_name(const std::string& name, const Bytes& bytes) {
+void add_link(Links& links, const std::string& name, std::uint64_t address, const Bytes& bytes) {
   bytes.require(!name.empty() && name.size() <= name_limit && is_utf8(name),
-                "a name that is empty, longer than 4096 "
-                "bytes, or not UTF-8",
-                "a shorter name in UTF-8");
+                "a name that is empty, longer than 4096 bytes, or not UTF-8", "a shorter name in UTF-8");
   bytes.require(name.find('/') == name.npos && name != "." && name != ".." && name.find('\0') == name.npos,
                 "a name that is part of a path", "one without a slash");
+  bytes.require(links.emplace(name, address).second, "two links of one name", "unique names");
 }
 
 /// The symbol table of an old group: a tree of tables, whose names are in a heap.
@@ -27,7 +24,7 @@ class SymbolTable {
     read_tree(tree, {});
   }
 
-  std::vector<Link> links;
+  Links links;
 
  private:
   void read_heap(std::uint64_t at) {
@@ -82,12 +79,10 @@ class SymbolTable {
       const std::uint64_t place = entry.number(8), address = entry.address(), kind = entry.number(4);
       entry.require(place < names_.size(), "a name outside of its heap", "one in it");
       Bytes name(file_, names_at_ + place, std::span(names_).subspan(static_cast<std::size_t>(place)));
-      Link link{name.text(), address};
-      check_name(link.name, entry);
-      entry.require(links.empty() || links.back().name < link.name, "names that are not in order", "rising names");
+      const std::string text = name.text();
+      entry.require(links.empty() || links.rbegin()->first < text, "names that are not in order", "rising names");
       constexpr std::uint64_t symbolic = 2;
-      if (kind == symbolic) link.address = nowhere;
-      links.push_back(std::move(link));
+      add_link(links, text, kind == symbolic ? nowhere : address, entry);
     }
   }
 
@@ -97,17 +92,15 @@ class SymbolTable {
   std::vector<std::byte> names_;
 };
 
-Link link_of(Bytes bytes) {
+void add_link_of(Links& links, Bytes bytes) {
   const Bytes begin = bytes;
   bytes.require(bytes.number(1) == 1, "a link of an unknown version", "1");
   const std::uint64_t flags = bytes.number(1), kind = flags & 8 ? bytes.number(1) : 0;
   if (flags & 4) bytes.skip(8);   // order of creation
   if (flags & 16) bytes.skip(1);  // character set
   const auto text = bytes.take(bytes.number(std::size_t{1} << (flags & 3)));
-  Link link{{reinterpret_cast<const char*>(text.data()), text.size()}, nowhere};
-  check_name(link.name, begin);
-  if (kind == 0) link.address = bytes.address();
-  return link;
+  const std::uint64_t address = kind == 0 ? bytes.address() : nowhere;
+  add_link(links, {reinterpret_cast<const char*>(text.data()), text.size()}, address, begin);
 }
 
 AttributeParts attribute_of(Bytes bytes) {
@@ -119,23 +112,22 @@ AttributeParts attribute_of(Bytes bytes) {
   const auto padded = [&](std::uint64_t size) { return version == 1 ? (size + 7) / 8 * 8 : size; };
   Bytes name = bytes.part(padded(name_size)), type = bytes.part(padded(type_size)),
         shape = bytes.part(padded(shape_size));
-  return {name.text(), type, shape, bytes, (flags & 3) != 0};
+  std::string text = name.text();
+  name.require(text.size() <= name_limit && is_utf8(text), "a name that is longer than 4096 bytes, or not UTF-8",
+               "a shorter name in UTF-8");
+  return {std::move(text), type, shape, bytes, (flags & 3) != 0};
 }
 
 }  // namespace
 
-std::vector<Link> links_of(File& file, const ObjectHeader& group) {
+Links links_of(File& file, const ObjectHeader& group) {
   file.begin_walk();
   if (group.has(MessageType::symbol_table)) return std::move(SymbolTable(file, group).links);
-  std::vector<Link> links;
+  Links links;
   for (const Message& message : group.messages())
-    if (message.type == MessageType::link) links.push_back(link_of(message.bytes));
+    if (message.type == MessageType::link) add_link_of(links, message.bytes);
   if (const std::optional<Bytes> info = group.find(MessageType::link_info))
-    visit_dense(file, group.address(), *info, DenseKind::links,
-                [&](const Bytes& bytes) { links.push_back(link_of(bytes)); });
-  std::ranges::sort(links, {}, &Link::name);
-  file.require(std::ranges::adjacent_find(links, {}, &Link::name) == links.end(), group.address(),
-               "a group with two links of one name", "unique names");
+    visit_dense(file, group.address(), *info, DenseKind::links, [&](const Bytes& bytes) { add_link_of(links, bytes); });
   return links;
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -133,17 +134,14 @@ std::vector<Filter> filters_of(Bytes bytes) {
     bytes.skip(version == 1 ? (name + 7) / 8 * 8 : name);
     Bytes parameters = bytes.part(4 * values);
     if (version == 1 && values % 2) bytes.skip(4);
-    switch (filter) {
-      case 1: filters.push_back({.kind = FilterKind::deflate}); break;
-      case 2: {
-        const auto element = static_cast<std::uint32_t>(parameters.number(4));
-        begin.require(element > 0, "a shuffle of elements without bytes", "at least one byte");
-        filters.push_back({.kind = FilterKind::shuffle, .element = element});
-        break;
-      }
-      case 3: filters.push_back({.kind = FilterKind::fletcher32}); break;
-      default: begin.file().refuse(begin.at(), "filter " + std::to_string(filter), "gzip, shuffle or fletcher32");
-    }
+    constexpr std::uint64_t kinds = 3;
+    if (filter < 1 || filter > kinds)
+      begin.file().refuse(begin.at(), "filter " + std::to_string(filter), "gzip, shuffle or fletcher32");
+    const auto kind = static_cast<FilterKind>(filter);
+    const auto element = static_cast<std::uint32_t>(kind == FilterKind::shuffle ? parameters.number(4) : 1);
+    begin.require(element > 0, "a shuffle of elements without bytes", "at least one byte");
+    begin.require(std::ranges::find(filters, kind, &Filter::kind) == filters.end(), "a filter twice", "once");
+    filters.push_back({kind, element});
   }
   return filters;
 }

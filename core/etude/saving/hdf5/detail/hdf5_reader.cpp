@@ -46,7 +46,7 @@ void Reader::read_superblock() {
   file_.claim(0, version < 2 ? bytes.at() : size_in_2, nowhere);
 }
 
-const std::vector<Link>& Reader::links(std::uint64_t group) {
+const Links& Reader::links(std::uint64_t group) {
   const auto found = links_.find(group);
   if (found != links_.end()) return found->second;
   const ObjectHeader header(file_, group);
@@ -56,9 +56,12 @@ const std::vector<Link>& Reader::links(std::uint64_t group) {
 
 ObjectKind Reader::kind_of(std::uint64_t address) {
   if (address == nowhere) return ObjectKind::other;
-  if (links_.contains(address)) return ObjectKind::group;
+  const auto known = kinds_.find(address);
+  if (known != kinds_.end()) return known->second;
   const ObjectHeader header(file_, address);
-  return header.is_dataset() ? ObjectKind::dataset : header.is_group() ? ObjectKind::group : ObjectKind::other;
+  return kinds_[address] = header.is_dataset() ? ObjectKind::dataset
+                           : header.is_group() ? ObjectKind::group
+                                               : ObjectKind::other;
 }
 
 std::optional<std::uint64_t> Reader::find(std::string_view path) {
@@ -70,12 +73,10 @@ std::optional<std::uint64_t> Reader::find(std::string_view path) {
     if (name.empty()) continue;
     file_.require(depth < depth_limit, address, "a path of too many groups", "at most 64");
     if (kind_of(address) != ObjectKind::group) return {};
-    const std::vector<Link>& names = links(address);
-    const auto found = std::ranges::lower_bound(names, name, {}, &Link::name);
-    if (found == names.end() || found->name != name) return {};
-    check(found->address != nowhere, ErrorKind::data, "hdf5", '"', file_.name(), "\": \"", name,
-          "\" is a link to a path or to another file - expected the object itself - write the file as Keras does.");
-    address = found->address;
+    const Links& names = links(address);
+    const auto found = names.find(name);
+    if (found == names.end()) return {};
+    address = found->second;
   }
   return address;
 }
@@ -84,13 +85,15 @@ ObjectHeader Reader::object(std::string_view path) {
   const std::optional<std::uint64_t> found = find(path);
   check(found.has_value(), ErrorKind::data, "hdf5", '"', file_.name(), "\" has no \"", path,
         "\" - expected a group or dataset of this name - check the file.");
+  check(*found != nowhere, ErrorKind::data, "hdf5", '"', file_.name(), "\": \"", path,
+        "\" is a link to a path or to another file - expected the object itself - write the file as Keras does.");
   return {file_, *found};
 }
 
 std::vector<Entry> Reader::list(std::string_view group) {
   const std::uint64_t address = object(group).address();
   std::vector<Entry> entries;
-  for (const Link& link : links(address)) entries.push_back({link.name, kind_of(link.address)});
+  for (const auto& [name, object] : links(address)) entries.push_back({name, kind_of(object)});
   return entries;
 }
 
@@ -112,10 +115,11 @@ void Reader::append_datasets(std::uint64_t group, const std::string& before, std
   const auto depth = static_cast<std::size_t>(std::ranges::count(before, '/'));
   file_.require(seen.insert(group).second, group, "a group that is in several groups, or in itself", "one place");
   file_.require(depth < depth_limit, group, "a path of too many groups", "at most 64");
-  for (const Link& link : links(group)) {
-    const ObjectKind kind = kind_of(link.address);
-    if (kind == ObjectKind::group) append_datasets(link.address, before + link.name + '/', seen, paths);
-    if (kind == ObjectKind::dataset) paths.push_back(before + link.name);
+  for (const auto& [name, object] : links(group)) {
+    file_.require(before.size() + name.size() < path_limit, group, "a path that is too long", "at most 4096 bytes");
+    const ObjectKind kind = kind_of(object);
+    if (kind == ObjectKind::group) append_datasets(object, before + name + '/', seen, paths);
+    if (kind == ObjectKind::dataset) paths.push_back(before + name);
     file_.require(paths.size() <= objects_limit, group, "too many datasets", "at most a million");
   }
 }

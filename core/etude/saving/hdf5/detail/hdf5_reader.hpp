@@ -33,12 +33,14 @@ struct Entry {
 /// Everything is checked against the file before memory is allocated. No byte belongs to two structures, so the file's
 /// size bounds memory and time. Compressed datasets expand together to at most 100 times the file's size, or 1 MiB if
 /// that is more, or the chosen limit. Nothing but the file is read: links to paths and to other files, and data in
-/// other files, are refused. All failures are errors of kind data, with the file and the byte; io if the file cannot be
-/// read. Source: HDF5 File Format Specification 3.0; versions 0 to 3 of the superblock.
+/// other files, are refused. Files that cannot be read so are errors of kind data, with the file and the byte; io if
+/// the host refuses to read. Source: HDF5 File Format Specification 3.0; versions 0 to 3 of the superblock.
 class Reader {
  public:
   /// `name` is the file's in errors. `limit`: the most bytes of compressed datasets, expanded.
   Reader(std::shared_ptr<FileSource> source, std::string name, std::optional<std::uint64_t> limit = {});
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
   /// The names in a group, in alphabetical order of their bytes. Throws Error(data) if it is no group.
   std::vector<Entry> list(std::string_view group);
@@ -67,15 +69,16 @@ class Reader {
 
  private:
   void read_superblock();
-  /// The address of the object at a path; nothing if there is none.
+  /// The address of the object at a path, `nowhere` for a link that is not followed; nothing if there is none.
   std::optional<std::uint64_t> find(std::string_view path);
   /// The same; throws Error(data).
   ObjectHeader object(std::string_view path);
-  const std::vector<Link>& links(std::uint64_t group);
+  const Links& links(std::uint64_t group);
   ObjectKind kind_of(std::uint64_t address);
   void append_datasets(std::uint64_t group, const std::string& before, std::set<std::uint64_t>& seen,
                        std::vector<std::string>& paths);
   std::optional<std::vector<std::string>> texts_of(const ObjectHeader& object, const std::string& name);
+  std::vector<std::string> texts_in(const AttributeParts& attribute);
   std::string global_text(Bytes reference);
 
   /// The objects of a collection of texts, by number.
@@ -88,7 +91,8 @@ class Reader {
   File file_;
   std::uint64_t limit_;
   std::uint64_t root_ = 0;
-  std::map<std::uint64_t, std::vector<Link>> links_;
+  std::map<std::uint64_t, Links> links_;
+  std::map<std::uint64_t, ObjectKind> kinds_;
   std::map<std::uint64_t, Collection> collections_;
   /// Compressed datasets that count towards the limit, and their sum.
   std::set<std::uint64_t> counted_;

@@ -40,10 +40,10 @@ Number number_of(DType dtype);
 DType dtype_of_number(Number number);
 
 /// The most that a file may contain. Together with the size of the file they bound the memory and the time of a reader.
-constexpr std::size_t name_limit = 4096, depth_limit = 64, objects_limit = 1'000'000;
+constexpr std::size_t name_limit = 4096, path_limit = 4096, depth_limit = 64, objects_limit = 1'000'000;
 
-/// A step of the pipeline by which a chunk was stored.
-enum class FilterKind : std::uint8_t { deflate, shuffle, fletcher32 };
+/// A step of the pipeline by which a chunk was stored, by its number in files.
+enum class FilterKind : std::uint8_t { deflate = 1, shuffle, fletcher32 };
 struct Filter {
   FilterKind kind;
   /// Of shuffle: bytes of an element.

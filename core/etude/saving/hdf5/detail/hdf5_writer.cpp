@@ -25,6 +25,8 @@ Writer::~Writer() = default;
 WrittenNode& Writer::node(std::string_view path) {
   check(head_.empty(), ErrorKind::internal, "hdf5", "\"", path,
         "\" is declared after the descriptions are complete - expected all declarations before - declare it earlier.");
+  check(path.size() <= path_limit, ErrorKind::value, "hdf5", "a path of ", path.size(), " bytes - expected at most ",
+        path_limit, " - choose shorter names.");
   WrittenNode* found = root_.get();
   for (std::size_t depth = 0; !path.empty(); ++depth) {
     const std::size_t slash = std::min(path.find('/'), path.size());

@@ -27,8 +27,8 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  /// Declares a group, and those around it. Throws Error(value) for a path that is a dataset, for names that are longer
-  /// than 4096 bytes or not UTF-8, and for more than 64 names.
+  /// Declares a group, and those around it. Throws Error(value) for a path that is a dataset, for a path of
+  /// more than 4096 bytes or 64 names, and for names that are not UTF-8.
   void group(std::string_view path);
   /// Declares a dataset, and the groups around it. `bfloat16` gets the attribute by which Keras knows it. Throws as
   /// `group` does, and for a path that exists.
