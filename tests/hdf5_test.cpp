@@ -257,7 +257,6 @@ TEST_CASE("hdf5: no byte belongs to two structures (R5)", "[hdf5]") {
   const std::uint64_t b = file.size() - 8, a = b - 8;
   Reader both(source_of(with(file, word(b), word(a))), "a");
   CHECK(both.dataset("a").bytes() == 8);
-  CHECK(both.dataset("a").bytes() == 8);
   CHECK_THROWS_WITH(both.dataset("b"), ContainsSubstring("overlaps another one"));
   CHECK_THROWS_WITH(Reader(source_of(with(file, word(b), word(8))), "a").dataset("b"), ContainsSubstring("overlaps"));
 }
