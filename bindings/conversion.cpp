@@ -193,6 +193,7 @@ Batch Conversion<Batch>::from(const val& value, const Where& where) {
 }
 
 SymbolicTensors Conversion<SymbolicTensors>::from(const val& value, const Where& where) {
+  if (Conversion<SymbolicTensor>::is(value)) return std::vector{from_js<SymbolicTensor>(value, where)};
   if (!is_dictionary(value)) return from_js<std::vector<SymbolicTensor>>(value, where);
   std::vector<std::string> names = sorted_keys(value);
   return {from_js<std::vector<SymbolicTensor>>(values_of(value, names), where), names};

@@ -12,10 +12,10 @@ val dict_of(const std::vector<std::string>& names, const val& values);
 /// The values of an object as a list, in the order of `names`.
 val values_of(const val& object, const std::vector<std::string>& names);
 
-/// The inputs or outputs of a model in a description: a list, or an object.
+/// The inputs or outputs of a model in a description: one SymbolicTensor, a list, or an object.
 template <> struct Conversion<SymbolicTensors> {
   static SymbolicTensors from(const val& value, const Where& where);
-  static std::string given() { return "SymbolicTensor[] | Record<string, SymbolicTensor>"; }
+  static std::string given() { return "SymbolicTensor | SymbolicTensor[] | Record<string, SymbolicTensor>"; }
 };
 
 /// The values of an object as a list, in the order of the layer's inputs; any other value as it is. Without inputs by
@@ -32,7 +32,7 @@ struct SymbolicInputs {
 };
 template <> struct Conversion<SymbolicInputs> {
   static SymbolicInputs from(const val& value, const Where&) { return {value}; }
-  static std::string given() { return "SymbolicTensor | " + Conversion<SymbolicTensors>::given(); }
+  static std::string given() { return Conversion<SymbolicTensors>::given(); }
 };
 
 }  // namespace etude::js

@@ -105,7 +105,7 @@ template <> OpEntry entry(const op::Reverse&) {
 
 template <> OpEntry entry(const op::Concatenate&) {
   const auto along = [](std::ptrdiff_t axis) {
-    return [=](Values x) { return ops::concatenate({x.begin(), x.end()}, axis); };
+    return [=](Values x) { return ops::concatenate(std::vector<Value>(x.begin(), x.end()), axis); };
   };
   OpEntry entry{"Concatenate",
                 Gradient::passes,

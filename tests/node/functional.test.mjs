@@ -28,6 +28,12 @@ test('inputs branch and merge; layers are shared', async () => {
   assertClose((await model.predict([ones, twos], quiet)).data, [6, 12, 6, 12, 6, 12, 6, 12]);
 });
 
+test('a single input and a single output need no list', async () => {
+  const x = et.input({ shape: [2] });
+  const model = et.model({ inputs: x, outputs: unit('sum').apply(x) });
+  assertClose((await model.predict(ones, quiet)).data, [2, 2, 2, 2]);
+});
+
 test('losses, weights and metrics are passed for all outputs, as lists or by name', async () => {
   const model = twoOutputs();
   assert.deepEqual(model.outputNames, ['sum', 'twice']);

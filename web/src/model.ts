@@ -225,19 +225,21 @@ export class Model extends LayerBase {
     return module.getLayer(this.handle, nameOrIndex);
   }
   /**
-   * Saves the model, its compile options and its optimizer's state to a folder. loadModel restores it, here or
-   * natively. The folder has a complete model at any time, even after a crash. Steps in JavaScript are not saved.
+   * Saves the model, its compile options and its optimizer's state to a folder; or to a file for Keras, if the name ends with
+   * .keras. loadModel restores it, here or natively. There is a complete model at any time, even after a crash. Steps in
+   * JavaScript are not saved.
    */
   save(folder: string): void {
     module.model_save(this.handle, folder);
   }
-  /** Saves the weights alone, to a file whose name ends with .safetensors, or with .npz for NumPy. */
+  /** Saves the weights alone, to a file whose name ends with .safetensors, with .npz for NumPy, or with .weights.h5 for Keras. */
   saveWeights(path: string): void {
     module.model_saveWeights(this.handle, path);
   }
   /**
    * Loads the weights alone, from a file that saveWeights wrote or from one of another library: safetensors, arrays of
-   * NumPy (.npz), or the model.json of TensorFlow.js with the files beside it. All weights are set, or none.
+   * NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), or the model.json of TensorFlow.js with the files
+   * beside it. All weights are set, or none.
    */
   loadWeights(path: string, options: options.LoadWeightsOptions = {}): void {
     module.model_loadWeights(this.handle, path, options);
@@ -309,7 +311,10 @@ export interface ModelFromJsonOptions {
 /** Options of `loadModel`. */
 export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions {}
 
-/** Loads a model from a folder of save. It is compiled, with its optimizer's state, unless compile is false. */
+/**
+ * Loads a model from a folder of save, from a .keras file, or from an .h5 file of Keras 2. It is compiled, with its optimizer's
+ * state, unless compile is false.
+ */
 export function loadModel(folder: string, { customObjects, ...options }: LoadModelOptions = {}): Model {
   return new Model(() => withCustomObjects(customObjects, () => module.model_load(folder, options)), {});
 }

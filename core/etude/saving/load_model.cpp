@@ -57,13 +57,12 @@ ModelPtr without_values(const Json& json) {
   return model_from_json(json);
 }
 
-/// A model that is a file.
-ModelPtr load_file(const std::string& path, const LoadModelOptions& options, Vfs& files) {
-  const FileFormat format = format_of(path, files);
-  if (format == FileFormat::keras) return load_keras(path, options.compile);
-  if (format == FileFormat::hdf5) return load_h5(path, options.compile);
+/// A model that is a file, or that is missing and has a file's name.
+ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
+  if (format == FileFormat::keras) return load_keras(path, compile);
+  if (format == FileFormat::hdf5) return load_h5(path, compile);
   refuse_format(format, path, "load_model",
-                "a folder that Model::save wrote, a .keras file, or an .h5 file of Keras 2");
+                "the folder of a saved model, a .keras file, or an .h5 file of Keras 2");
 }
 
 }  // namespace
@@ -71,7 +70,11 @@ ModelPtr load_file(const std::string& path, const LoadModelOptions& options, Vfs
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
   check_is_path(folder, "load_model");
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
-  if (files->kind(folder) == PathKind::file) return load_file(folder, options, *files);
+  if (const PathKind kind = files->kind(folder); kind != PathKind::folder) {
+    const FileFormat format = format_of(folder, *files);
+    if (kind == PathKind::file || format != FileFormat::unknown) return load_file(folder, format, options.compile);
+    check_saves_to(folder, "load_model");
+  }
   const std::optional<Checkpoint> checkpoint = load_newest_checkpoint(folder);
   check(checkpoint.has_value(), ErrorKind::io, "load_model", '"', folder,
         "\" holds no model - expected a folder that Model::save wrote - check the path.");

@@ -58,6 +58,11 @@ int main() {
   const ModelPtr loaded = load_model(folder / "model");
   guide::report("loaded", *loaded->fit(x, y, {.epochs = 4, .verbose = 2, .initial_epoch = 2}));
 
+  // The same in one file, which Keras 3 loads; load_model also loads files that Keras saved.
+  model.save(folder / "model.keras");
+  const ModelPtr of_file = load_model(folder / "model.keras");
+  std::printf("file: loss=%.5f\n", of_file->evaluate(x, y, {.verbose = 0})["loss"]);
+
   // Only the weights.
   model.save_weights(folder / "weights.safetensors");
   Sequential same(two_layers());

@@ -22,6 +22,11 @@ model.save(join(folder, 'model'));
 const loaded = et.loadModel(join(folder, 'model'));
 report('loaded', await loaded.fit(x, y, { epochs: 4, verbose: 2, initialEpoch: 2 }));
 
+// The same in one file, which Keras 3 loads; loadModel also loads files that Keras saved.
+model.save(join(folder, 'model.keras'));
+const ofFile = et.loadModel(join(folder, 'model.keras'));
+console.log(`file: loss=${(await ofFile.evaluate(x, y, { verbose: 0 })).toFixed(5)}`);
+
 // Only the weights.
 model.saveWeights(join(folder, 'weights.safetensors'));
 const same = twoLayers();

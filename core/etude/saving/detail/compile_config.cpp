@@ -1,5 +1,7 @@
 /// The arguments of compile() as JSON.
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/config_fields.hpp"
@@ -13,6 +15,9 @@ namespace {
 /// The arguments that Keras lacks. It ignores the member "etude" of an object.
 constexpr std::array extras{"fuse_logits", "check_trace"};
 
+/// The names of metrics that differ from those of their functions.
+constexpr std::array<std::string_view, 6> names{"accuracy", "acc", "mae", "mse", "mape", "msle"};
+
 /// Keras's arguments without effect here.
 constexpr std::array ignored{"jit_compile"};
 
@@ -21,6 +26,26 @@ Json without_nulls(const Json& config) {
   Json result = Json::object();
   for (const auto& [name, value] : config.items())
     if (!value.is_null()) result[name] = value;
+  return result;
+}
+
+/// The text of a member; empty if there is none.
+std::string text_in(const Json& json, const char* name) {
+  const auto found = json.is_object() ? json.find(name) : json.end();
+  return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+/// A config in which the objects by which Keras 2 wraps functions are the names that compile() got.
+Json unwrapped(const Json& config) {
+  if (!config.is_structured()) return config;
+  const std::string kind = text_in(config, "class_name");
+  if (const auto inner = config.find("config"); kind == "MeanMetricWrapper" || kind == "LossFunctionWrapper") {
+    const std::string name = inner == config.end() ? "" : text_in(*inner, "name");
+    if (std::ranges::find(names, name) != names.end()) return name;
+    return inner == config.end() ? "" : text_in(*inner, "fn");
+  }
+  Json result = config;
+  for (Json& each : result) each = unwrapped(each);
   return result;
 }
 
@@ -33,7 +58,7 @@ Json compile_config_in(const Json& json) {
   }
   const auto found = json.find("training_config");
   if (found == json.end() || !found->is_object()) return nullptr;
-  Json config = without_nulls(*found);
+  Json config = without_nulls(unwrapped(*found));
   if (const auto optimizer = config.find("optimizer_config"); optimizer != config.end()) {
     config["optimizer"] = Json(*optimizer);
     config.erase("optimizer_config");

@@ -19,7 +19,7 @@ struct Refusal {
 constexpr Refusal refusals[]{
     {unknown, "is in a format that is not recognized", "check the path"},
     {etude_folder, "is a folder of checkpoints", "load it as a model"},
-    {keras, "is a whole model of Keras", "load it by load_model"},
+    {keras, "is a whole model of Keras", "load it as a model"},
     {hdf5, "is an HDF5 file", "check that it is one of Keras"},
     {safetensors, "is a file of safetensors", "load its weights into a model of the same layers"},
     {npz, "is an archive of arrays", "load its weights into a model of the same layers"},

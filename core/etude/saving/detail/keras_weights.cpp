@@ -129,7 +129,9 @@ bool has_keras_variables(const Optimizer& optimizer) {
 }
 
 KerasWeights keras_weights(const Optimizer& optimizer) {
-  return {"optimizer/vars", optimizer.name(), optimizer.keras_variables()};
+  // RMSprop has its slots kind by kind, as Étude's optimizers.
+  const bool by_kind = optimizer.description().class_name() == "RMSprop";
+  return {"optimizer/vars", optimizer.name(), by_kind ? optimizer.variables() : optimizer.keras_variables()};
 }
 
 }  // namespace etude

@@ -90,6 +90,7 @@ void keep_matching(std::vector<NamedVariable>& weights, std::vector<NamedTensor>
 }  // namespace
 
 void check_is_weights_file(const std::string& path, std::string_view where) {
+  check_is_path(path, where);
   const bool known = path.ends_with(".safetensors") || path.ends_with(".npz") || path.ends_with(".weights.h5");
   check(known, ErrorKind::value, where, '"', path,
         "\" - expected a name that ends with .safetensors, .npz or .weights.h5, the formats of weights - change the "
@@ -97,7 +98,6 @@ void check_is_weights_file(const std::string& path, std::string_view where) {
 }
 
 void save_weights(const Model& model, const std::string& path) {
-  check_is_path(path, "save_weights");
   check_is_weights_file(path, "save_weights");
   check_built(model, "save_weights");
   const CheckpointWriteTimer timer;

@@ -59,8 +59,9 @@ Json sequential_config(const Sequential& model) {
     config["layers"].push_back(input_layer_json(input));
     config["build_input_shape"] = field_json(input.shape(), {});
   }
+  const std::vector<LayerPtr> layers = model.layers();
   const std::vector<std::optional<Shape>> shapes = input_shapes(model);
-  for (std::size_t i = 0; i < shapes.size(); ++i) config["layers"].push_back(layer_json(*model.layers()[i], shapes[i]));
+  for (std::size_t i = 0; i < layers.size(); ++i) config["layers"].push_back(layer_json(*layers[i], shapes[i]));
   if (!model.has_input() && model.built() && model.input_shape())
     config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
   return config;
@@ -164,6 +165,11 @@ class GraphReader {
   explicit GraphReader(const Json& config) : calls_(array_in(config, "layers", "Functional")) {
     calls_.need(config);
     for (const Json& json : array_in(config, "layers", "Functional")) add(json);
+    for (const Node& node : nodes_)
+      for (const Json* history : node.inputs) find_first_call(*history);
+    if (const auto outputs = config.find("output_layers"); outputs != config.end() && outputs->is_array())
+      for (const Json& history : *outputs)
+        if (history.is_array()) find_first_call(history);
     for (std::size_t i = 0; i < nodes_.size(); ++i) wait(i);
     while (!ready_.empty()) {
       const auto [round, next] = *ready_.begin();
@@ -230,29 +236,27 @@ class GraphReader {
     add_node(std::move(node));
   }
 
-  /// Calls of ops have no arguments with names, unless they have their defaults.
-  static void check_arguments(const Json& node, const std::string& layer) {
-    const auto named = node.find("kwargs");
-    if (named == node.end() || !named->is_object()) return;
-    for (const auto& [argument, value] : named->items())
-      check(value.is_null() || value == false, ErrorKind::data, "Functional", "a call of \"", layer,
-            "\" with the argument ", argument, " = ", json_text(value),
-            " - expected calls with inputs alone - create the model in code.");
-  }
-
   void add_input(const std::string& name, const Json& config) {
     check(known_.insert({name, 0}).second, ErrorKind::data, "Functional", "two layers named \"", name,
           "\" - expected unique names - check the text.");
     outputs_[{name, 0}] = {input_layer_from(config, name)->tensor()};
   }
 
+  /// Keras 2 counts the calls of some models within a model from 1.
+  void find_first_call(const Json& history) {
+    const Place place = source_of(history).first;
+    if (place.call > 0 && !known_.contains(place) && known_.contains({place.layer, place.call - 1}))
+      counted_from_1_.insert(place.layer);
+  }
+
   /// The call of a history, and which of its outputs it is.
-  static std::pair<Place, std::size_t> source_of(const Json& history) {
+  std::pair<Place, std::size_t> source_of(const Json& history) const {
     check(history.is_array() && history.size() >= 3 && history[0].is_string(), ErrorKind::data, "Functional",
           "a history ", json_text(history), " - expected [layer, call, output] - check the text.");
     std::pair<Place, std::size_t> source{{history[0].get<std::string>(), 0}, 0};
     read_field(history[1], source.first.call, {"Functional", "keras_history"});
     read_field(history[2], source.second, {"Functional", "keras_history"});
+    if (source.first.call > 0 && counted_from_1_.contains(source.first.layer)) --source.first.call;
     return source;
   }
 
@@ -299,6 +303,7 @@ class GraphReader {
 
   CallReader calls_;
   std::set<Place> known_;
+  std::set<std::string, std::less<>> counted_from_1_;
   std::vector<Node> nodes_;
   std::map<Place, std::vector<SymbolicTensor>> outputs_;
   std::map<Place, std::vector<std::size_t>> waiting_;    // the nodes that depend on a call

@@ -84,7 +84,9 @@ Json saved_json(const Saved& saved) {
   update_config(saved, config);
   if (!registered_name.empty()) return custom_object(entry.class_name, registered_name, std::move(config));
   if (saved.layer && config.contains("dtype")) config["dtype"] = policy_json(saved.layer->dtype_policy().name());
-  for (const Field& field : entry.fields) name_to_object(field.type, config[field.name]);
+  // The kernels of RandomFourierFeatures have names of their own.
+  if (entry.class_name != std::string_view("RandomFourierFeatures"))
+    for (const Field& field : entry.fields) name_to_object(field.type, config[field.name]);
   return keras_object(saved.table.kind(), entry.class_name, std::move(config));
 }
 

@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "etude/base/detail/archive.hpp"
+#include "etude/etude.hpp"
+#include "etude/saving/hdf5/detail/hdf5_reader.hpp"
+#include "files_in_memory.hpp"
+#include "golden.hpp"
+#include "training_samples.hpp"
+
+// Files of Keras: .keras, .weights.h5, and .h5 of Keras 2. Those in tests/golden/keras are of Keras 3.15.1 on JAX and
+// of tf-keras 2.21.0: see tests/golden/make_keras_files.py.
+
+using namespace etude;
+using namespace etude::testing;
+using Catch::Matchers::ContainsSubstring;
+using nlohmann::json;
+
+namespace {
+
+std::string golden_path(const std::string& file) { return ETUDE_GOLDEN_DIR "/" + file; }
+
+std::vector<Tensor> inputs_of(const json& test) {
+  std::vector<Tensor> x;
+  for (const json& each : test.at("inputs")) x.push_back(tensor_of_lists(each));
+  return x;
+}
+
+bool is_model(const std::string& file) { return file.find("weights") == file.npos; }
+
+/// Computes what Keras computed, and goes on training with its losses.
+void check_model(Model& model, const json& test, bool trains) {
+  // The model "movies" computes in bfloat16, at the end.
+  const Tolerance tolerance =
+      test.at("files").at(0) == "keras/movies.keras" ? Tolerance{0.01, 0.01} : Tolerance{1e-5, 1e-5};
+  CHECK(difference(model.call_all(inputs_of(test)).front(), tensor_of_lists(test.at("y")), tolerance) == "");
+  if (!trains || !test.contains("losses")) return;
+  REQUIRE(model.compiled());
+  for (const json& loss : test.at("losses")) {
+    Logs logs = model.train_on_batch(inputs_of(test).front(), tensor_of_lists(test.at("targets")));
+    CHECK(std::abs(logs["loss"] - loss.get<double>()) < 1e-4);
+  }
+}
+
+/// The datasets in a file of HDF5, with their shapes.
+std::vector<std::string> datasets_of(hdf5::Reader file) {
+  std::vector<std::string> result;
+  for (const std::string& path : file.datasets())
+    result.push_back(path + ' ' + file.dataset(path).shape.to_string() + ' ' +
+                     std::string(name_of(file.dataset(path).number)));
+  return result;
+}
+
+std::vector<std::string> datasets_of_archive(const std::vector<std::byte>& bytes) {
+  const auto archive = open_archive(bytes, "test");
+  return datasets_of({std::make_shared<MemorySource>(archive->read_all(*archive->find("model.weights.h5"))), "test"});
+}
+
+std::unique_ptr<Model> trained() {
+  auto model = std::make_unique<Sequential>(std::vector<LayerPtr>{
+      layers::dense({.units = 3, .activation = "tanh"}), layers::batch_normalization(), layers::dense({.units = 1})});
+  model->compile({.optimizer = optimizers::adam({.learning_rate = 0.02}), .loss = "mse"});
+  model->fit(samples::waves({16, 4}), samples::waves({16, 1}), {.epochs = 2, .verbose = 0});
+  return model;
+}
+
+bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) { return std::ranges::equal(a, b, same_bits); }
+
+}  // namespace
+
+TEST_CASE("models that Keras 3 and Keras 2 saved compute the same, and go on training with the same losses",
+          "[saving][keras]") {
+  const json versions = golden("keras_files.json");
+  for (const char* version : {"keras3", "keras2"})
+    for (const json& test : versions.at(version).at("models"))
+      for (const std::string file : test.at("files")) {
+        if (!is_model(file)) continue;
+        INFO(file);
+        // Keras 2 has other variables of optimizers: their state starts anew, with a warning.
+        const bool trains = std::string_view(version) == "keras3";
+        check_model(*load_model(golden_path(file)), test, trains);
+      }
+}
+
+TEST_CASE("weights that Keras saved are loaded into a model of the same layers", "[saving][keras]") {
+  const json versions = golden("keras_files.json");
+  for (const char* version : {"keras3", "keras2"})
+    for (const json& test : versions.at(version).at("models"))
+      for (const std::string file : test.at("files")) {
+        INFO(file);
+        const auto whole =
+            std::ranges::find_if(test.at("files"), [](const std::string& each) { return is_model(each); });
+        const ModelPtr model = load_model(golden_path(*whole), {.compile = false});
+        for (const Variable& variable : model->weights()) {
+          Variable target = variable;
+          target.assign(Tensor(variable.shape(), variable.dtype()));
+        }
+        model->load_weights(golden_path(file));
+        check_model(*model, test, false);
+      }
+}
+
+TEST_CASE("a saved model has the groups and datasets that Keras gives the same model", "[saving][keras]") {
+  const json versions = golden("keras_files.json");
+  const auto system = host().files;
+  for (const json& test : versions.at("keras3").at("models")) {
+    const std::string file = test.at("files").at(0);
+    INFO(file);
+    const ModelPtr model = load_model(golden_path(file));
+    const std::vector<std::byte> original = system->read(golden_path(file));
+    const FilesInMemory scope;
+    model->save("m.keras");
+    CHECK(datasets_of_archive(scope.files->read("m.keras")) == datasets_of_archive(original));
+    check_model(*load_model("m.keras"), test, true);
+  }
+}
+
+TEST_CASE("a model saved to a .keras file continues training with the same bits", "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto model = trained();
+  model->save("m.keras");
+  const ModelPtr loaded = load_model("m.keras");
+  CHECK(same(loaded->get_weights(), model->get_weights()));
+  const Tensor x = samples::waves({16, 4}), y = samples::waves({16, 1});
+  for (int step = 0; step < 3; ++step)
+    CHECK(loaded->train_on_batch(x, y)["loss"] == model->train_on_batch(x, y)["loss"]);
+  CHECK(scope.files->list("") == std::vector<std::string>{"m.keras"});
+}
+
+TEST_CASE("equal models give equal bytes", "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto model = trained();
+  model->save("a.keras");
+  model->save("b.keras");
+  CHECK(scope.files->read("a.keras") == scope.files->read("b.keras"));
+}
+
+TEST_CASE("weights saved to a .weights.h5 file are loaded with the same bits", "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto model = trained(), other = trained();
+  model->save_weights("m.weights.h5");
+  other->load_weights("m.weights.h5");
+  CHECK(same(other->get_weights(), model->get_weights()));
+  CHECK_THAT(error_of([&] { model->save_weights("m.h5"); }), ContainsSubstring(".weights.h5"));
+}
+
+TEST_CASE("modelCheckpoint saves .keras files", "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto model = trained();
+  model->fit(samples::waves({16, 4}), samples::waves({16, 1}),
+             {.epochs = 1, .verbose = 0, .callbacks = {callbacks::model_checkpoint({.filepath = "best/m.keras"})}});
+  CHECK(same(load_model("best/m.keras")->get_weights(), model->get_weights()));
+}
+
+TEST_CASE("weights of other shapes are an Error, and change nothing; skip_mismatch leaves their layers out",
+          "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto model = trained();
+  model->save_weights("m.weights.h5");
+  Sequential other({layers::dense({.units = 3}), layers::batch_normalization(), layers::dense({.units = 2})});
+  other.build({-1, 4});
+  const std::vector<Tensor> before = other.get_weights();
+  CHECK_THAT(error_of([&] { other.load_weights("m.weights.h5"); }),
+             ContainsSubstring("\"layers/dense_1/vars/0\" has shape [3, 1] - expected [3, 2]"));
+  CHECK(same(other.get_weights(), before));
+  other.load_weights("m.weights.h5", {.skip_mismatch = true});
+  CHECK(same_bits(other.get_weights().front(), model->get_weights().front()));
+  CHECK(same_bits(other.get_weights().back(), before.back()));
+  Sequential fewer({layers::dense({.units = 3})});
+  fewer.build({-1, 4});
+  CHECK_NOTHROW(fewer.load_weights("m.weights.h5"));  // as Keras: other layers of the file are not asked for
+  Sequential more({layers::dense({.units = 3}), layers::dense({.units = 1}), layers::dense({.units = 1})});
+  more.build({-1, 4});
+  CHECK_THAT(error_of([&] { more.load_weights("m.weights.h5"); }), ContainsSubstring("has 0 tensors in the file"));
+}
+
+TEST_CASE("by_name loads the layers of the same names from a file of Keras 2", "[saving][keras]") {
+  // Its layers: "first" [4, 3], "norm", "last" [3, 2].
+  Sequential model({layers::dense({.units = 3, .name = "other"}), layers::dense({.units = 2, .name = "last"})});
+  model.build({-1, 4});
+  const std::vector<Tensor> before = model.get_weights();
+  const std::string path = golden_path("keras/sequential2_weights.h5");
+  CHECK_THAT(error_of([&] { model.load_weights(path); }), ContainsSubstring("3 layers with weights in the file"));
+  model.load_weights(path, {.by_name = true});
+  CHECK(same_bits(model.get_weights()[0], before[0]));
+  const ModelPtr whole = load_model(golden_path("keras/sequential2.h5"));
+  CHECK(same_bits(model.get_weights()[2], whole->get_layer("last")->get_weights()[0]));
+  CHECK_THAT(error_of([&] { model.load_weights(golden_path("keras/norm.weights.h5"), {.by_name = true}); }),
+             ContainsSubstring("by_name for a file of Keras 3"));
+}
+
+TEST_CASE("a .keras file that is damaged is an Error at any byte, or the same model", "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto model = trained();
+  model->save("m.keras");
+  const std::vector<std::byte> bytes = scope.files->read("m.keras");
+  for (std::size_t at = 0; at < bytes.size(); at += 211) {
+    std::vector<std::byte> damaged = bytes;
+    damaged[at] ^= std::byte{0x10};
+    scope.files->open("d.keras", false)->append({reinterpret_cast<const char*>(damaged.data()), damaged.size()});
+    const std::string error = error_of([&] {
+      const ModelPtr loaded = load_model("d.keras");
+      CHECK(same(loaded->get_weights(), model->get_weights()));
+    });
+    INFO(at << ": " << error);
+    CHECK((error == "no error" || error.starts_with("[")));
+  }
+}
+
+TEST_CASE("an archive without a model, and weights without a model, are Errors that name them", "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto archive = create_archive("empty.keras");
+  archive->add("config.json", R"({"class_name": "Sequential", "config": {"layers": []}})");
+  archive->commit();
+  CHECK_THAT(error_of([] { load_model("empty.keras"); }), ContainsSubstring("no shapes of the inputs"));
+  const auto other = create_archive("other.keras");
+  other->add("notes.txt", "none");
+  other->commit();
+  CHECK_THAT(error_of([] { load_model("other.keras"); }), ContainsSubstring("an archive without \"config.json\""));
+  trained()->save_weights("m.weights.h5");
+  CHECK_THAT(error_of([] { load_model("m.weights.h5"); }), ContainsSubstring("weights without a model"));
+  CHECK(kind_of([] { load_model("missing.keras"); }) == ErrorKind::io);
+}
