@@ -3,6 +3,15 @@ import { Reader, encode, encodeSigned, sectionOf, sectionsOf } from './wasm_file
 
 const number = (text) => Number.parseInt(text, 16);
 
+/** The bytes of a text that only a part uses, with the zero byte after it: a text of the core, or of another part, may be its end. */
+function placesOfText(text, texts) {
+  const first = texts.get(text);
+  if (!first || first === 'core') return [];
+  let end = 1;
+  for (let part; end <= text.length; ++end) if ((part = texts.get(text.slice(end))) && part !== first) break;
+  return [[0, end > text.length ? text.length + 1 : end, first]];
+}
+
 /**
  * The places of a module's data that only parts use: [begin, end, part], in order; `texts` are pieces of text. The part of
  * the names of C++ types is 'none': the standard library compares types by the addresses of their names alone.
@@ -13,13 +22,12 @@ function placesOf(map, { partOf, texts }, image) {
     const part = name.startsWith('_ZTS') ? 'none' : partOf.get(name);
     if (part && part !== 'core' && !name.startsWith('.L')) places.push([number(begin), number(begin) + number(size), part]);
   }
-  // The linker puts texts one after the other, each once; a core's text may be the end of another.
+  // The linker puts texts one after the other, each once.
   const all = /^ +([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) +<internal>:\(\.rodata\)$/m.exec(lines);
   if (!all) throw new Error('no merged texts in the link map - expected a line "<internal>:(.rodata)" - look at what the linker writes instead.');
   for (let at = number(all[1]), end = at + number(all[2]); at < end; ) {
-    const next = image.indexOf(0, at) + 1, text = image.toString('latin1', at, next - 1), part = texts.get(text);
-    const ofCore = [...text].some((_, i) => texts.get(text.slice(i)) === 'core');
-    if (part && !ofCore) places.push([at, next, part]);
+    const next = image.indexOf(0, at) + 1, text = image.toString('latin1', at, next - 1);
+    places.push(...placesOfText(text, texts).map(([begin, end, part]) => [at + begin, Math.min(at + end, next), part]));
     if (next <= at) throw new Error(`a text without an end at ${at} - expected a zero byte after it - look at what the linker writes instead.`);
     at = next;
   }

@@ -61,8 +61,7 @@ ModelPtr without_values(const Json& json) {
 ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
   if (format == FileFormat::keras) return load_keras(path, compile);
   if (format == FileFormat::hdf5) return load_h5(path, compile);
-  refuse_format(format, path, "load_model",
-                "the folder of a saved model, a .keras file, or an .h5 file of Keras 2");
+  refuse_format(format, path, "load_model", "the folder of a saved model, a .keras file, or an .h5 file of Keras 2");
 }
 
 }  // namespace
