@@ -256,5 +256,5 @@ et.ops.frobnicate;
 export const photos: et.ImageDataset = et.utils.imageDatasetFromDirectory('photos', { imageSize: [64, 64], labels: [0, 1], decode: () => ({ data: new Uint8Array(4), width: 1, height: 1 }) });
 export const parts: [et.ImageDataset, et.ImageDataset] = et.utils.imageDatasetFromDirectory('photos', { seed: 1, validationSplit: 0.2, subset: 'both' });
 void [model.fit(photos, { validationData: parts[1] }), photos.batch(2), photos.classNames[0]];
-export const photo: Promise<et.Tensor> = et.utils.loadImg('photo.png', { targetSize: 64, decode: async (bytes) => et.tensor(bytes, [1, 1, -1]) });
+export const picture: Promise<et.Tensor> = et.utils.loadImg('photo.png', { targetSize: 64, decode: async (bytes) => et.tensor(bytes, [1, 1, -1]) });
 export const drawn: Promise<string> = et.plotModel(model, { toFile: 'model.svg', showShapes: true, viz: { renderString: (dot) => dot } });

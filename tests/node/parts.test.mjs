@@ -94,7 +94,9 @@ test('all classes but those that preprocess, write or are rare are there without
       ...['categoricalGeneralizedCrossEntropy', 'dice', 'tversky'].map((name) => `losses.${name}`), ...['adadelta', 'ftrl', 'lamb', 'lion', 'muon'].map((name) => `optimizers.${name}`), 'regularizers.orthogonal',
       'layers.locallyConnected1d', 'layers.locallyConnected2d', 'layers.melSpectrogram', 'layers.spectralNormalization', 'layers.stftSpectrogram', 'losses.circle', 'losses.ctc', 'optimizers.adafactor',
       'optimizers.multiOptimizer', 'optimizers.scheduleFreeAdamw', 'schedules.linearCosineDecay', 'schedules.noisyLinearCosineDecay', 'initializers.stft',
-      'constraints.radialConstraint',
+      'constraints.minMaxNorm', 'constraints.radialConstraint', 'schedules.cosineDecayRestarts', 'metrics.fBetaScore', 'metrics.logCoshError', 'losses.logCosh', 'optimizers.adamax', 'optimizers.nadam',
+      ...['losses', 'metrics'].flatMap((family) => [`${family}.categoricalHinge`, `${family}.squaredHinge`]),
+      ...['activityRegularization', 'conv1dTranspose', 'cropping1d', 'depthwiseConv1d', 'separableConv1d', 'unitNormalization', 'upSampling1d', 'zeroPadding1d'].map((name) => `layers.${name}`),
     ],
   };
   assert.deepEqual(names, Object.entries(expected).flatMap(([part, all]) => all.map((name) => `${name} ${part}`)).sort());

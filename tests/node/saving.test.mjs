@@ -127,9 +127,9 @@ test('frozen layers stay frozen in the loaded model, and in the model from its J
 test('names of unsupported formats and places are an Error, and nothing is written', () => {
   const model = trainedModel();
   model.build([-1, 6]);
-  for (const name of ['x.keras', 'x.h5', 'localstorage://x', 'indexeddb://x', 'https://example.org/x']) {
+  for (const name of ['x.onnx', 'x.h5', 'localstorage://x', 'indexeddb://x', 'https://example.org/x']) {
     assert.throws(() => model.save(name), { name: 'EtudeError', kind: 'value', message: /expected the (name|path) of a f/ });
-    assert.throws(() => et.loadModel(name), { name: 'EtudeError', kind: 'value' });
+    assert.throws(() => et.loadModel(name), { name: 'EtudeError', kind: name === 'x.h5' ? 'io' : 'value' }); // it would be read
     assert.throws(() => model.saveWeights(name), { name: 'EtudeError', kind: 'value' });
     assert.throws(() => et.callbacks.modelCheckpoint({ filepath: name }), { name: 'EtudeError', kind: 'value' });
     if (!name.includes('://')) continue;

@@ -11,8 +11,13 @@ export function systemFiles(fs: typeof import('node:fs')): Files {
     }
   };
   const kind = (path: string) => {
-    const status = fs.lstatSync(path, { throwIfNoEntry: false });
-    return !status ? 'none' : status.isDirectory() ? 'folder' : 'file';
+    try {
+      const status = fs.lstatSync(path, { throwIfNoEntry: false });
+      return !status ? 'none' : status.isDirectory() ? 'folder' : 'file';
+    } catch (error) {
+      if ((error as { code?: string }).code === 'ENOTDIR') return 'none'; // a file where the path has a folder
+      throw error;
+    }
   };
 
   return {

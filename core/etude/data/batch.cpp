@@ -16,12 +16,17 @@ std::string sizes(std::string_view name, const std::vector<Tensor>& tensors) {
   return text;
 }
 
-void check_rows(const char* name, const std::vector<Tensor>& tensors, std::string_view where) {
+/// `keys` are the names of the tensors, if they have any.
+void check_rows(const char* name, const std::vector<Tensor>& tensors, const std::vector<std::string>& keys,
+                std::string_view where) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    check(static_cast<bool>(tensors[i]), ErrorKind::data, where, name, '[', i,
+    if (tensors[i] && tensors[i].shape().rank() > 0) [[likely]]
+      continue;
+    const std::string key = i < keys.size() ? '"' + keys[i] + '"' : std::to_string(i);
+    check(static_cast<bool>(tensors[i]), ErrorKind::data, where, name, '[', key,
           "] holds no data - expected a tensor of shape [samples, ...] - pass such a tensor.");
-    check(tensors[i].shape().rank() > 0, ErrorKind::data, where, name, '[', i,
-          "] is a scalar - expected a tensor of shape [samples, ...] - reshape it.");
+    fail(ErrorKind::data, where, name, '[', key,
+         "] is a scalar - expected a tensor of shape [samples, ...] - reshape it.");
   }
 }
 
@@ -29,9 +34,10 @@ void check_rows(const char* name, const std::vector<Tensor>& tensors, std::strin
 
 void check_cardinality(const Batch& batch, std::string_view where) {
   check(!batch.x.empty(), ErrorKind::data, where, "no x - expected one tensor per model input - pass the inputs.");
-  check_rows("x", batch.x, where);
-  check_rows("y", batch.y, where);
-  check_rows("sample_weight", batch.sample_weight, where);
+  const BatchNames& names = names_of(batch);
+  check_rows("x", batch.x, names.x, where);
+  check_rows("y", batch.y, names.y, where);
+  check_rows("sample_weight", batch.sample_weight, names.sample_weight, where);
   bool same = true;
   for (const auto* tensors : {&batch.x, &batch.y, &batch.sample_weight})
     for (const Tensor& tensor : *tensors) same = same && tensor.shape()[0] == batch.size();

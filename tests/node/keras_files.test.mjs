@@ -1,0 +1,44 @@
+// Files of Keras: the tests in C++ compare all of them; this is the way through JavaScript and the parts of the module.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import * as et from 'etude-ml';
+import { assertClose } from './support.mjs';
+
+const golden = join(process.env.ETUDE_ROOT, 'tests/golden');
+const { keras3, keras2 } = JSON.parse(readFileSync(join(golden, 'keras_files.json')));
+const modelOf = ({ models }, file) => models.find(({ files }) => files.includes(file));
+const tensorOf = (rows) => et.tensor(rows.flat(), [rows.length, rows[0].length]);
+const folder = mkdtempSync(join(tmpdir(), 'etude-keras-'));
+process.on('exit', () => rmSync(folder, { recursive: true }));
+
+test('a .keras file that Keras saved is loaded, and its training goes on with the same losses', async () => {
+  const { inputs, targets, y, losses } = modelOf(keras3, 'keras/adam.keras');
+  const model = et.loadModel(join(golden, 'keras/adam.keras'));
+  const x = tensorOf(inputs[0]);
+  assertClose((await model.predict(x, { verbose: 0 })).data, y.flat(), 1e-5);
+  for (const loss of losses) assertClose([(await model.trainOnBatch(x, tensorOf(targets)))[0]], [loss], 1e-4);
+});
+
+test('a model is saved to a .keras file, and loaded with the same weights; so are weights alone', async () => {
+  const model = et.sequential([et.input({ shape: [4] }), et.layers.dense({ units: 3, activation: 'relu' }), et.layers.dense({ units: 1 })]);
+  model.compile({ optimizer: 'adam', loss: 'mse' });
+  await model.fit([[1, 2, 3, 4]], [[1]], { epochs: 2, verbose: 0 });
+  const weights = (of) => of.getWeights().map(({ data }) => [...data]);
+  model.save(join(folder, 'm.keras'));
+  const loaded = et.loadModel(join(folder, 'm.keras'));
+  assert.deepEqual(weights(loaded), weights(model));
+  assert.equal(loaded.optimizer.iterations, 2);
+  model.saveWeights(join(folder, 'm.weights.h5'));
+  const other = et.modelFromJson(model.toJson());
+  other.loadWeights(join(folder, 'm.weights.h5'));
+  assert.deepEqual(weights(other), weights(model));
+});
+
+test('an .h5 file of Keras 2 is loaded', async () => {
+  const { inputs, y } = modelOf(keras2, 'keras/sequential2.h5');
+  const model = et.loadModel(join(golden, 'keras/sequential2.h5'), { compile: false });
+  assertClose((await model.predict(tensorOf(inputs[0]), { verbose: 0 })).data, y.flat(), 1e-5);
+});
