@@ -87,7 +87,7 @@ test('ops are saved in the form of Keras; one that Keras lacks is named in the e
   const outputs = [
     ops.multiply(ops.tanh(ops.add(x, y)), 2), ops.subtract(3, x), ops.add(x, et.tensor([1, 2, 0.5])), ops.sum(x, [1], true), ops.sum(x, [1, 2]),
     ops.mean(x, [2]), ops.reshape(x, [-1, 6]), ops.slice(x, -1, 1, 2), ops.concatenate([x, y]), ops.split(x, 3)[1], ops.softmax(x), ops.clip(x, 0, 1),
-    ops.where(ops.less(x, y), x, 0), ops.matmul(x, ops.transpose(y, [0, 2, 1])), ops.einsum('bij,bkj->bik', x, y), et.activations.leakyRelu(x, { negativeSlope: 0.5 }),
+    ops.where(ops.less(x, y), x, y), ops.matmul(x, ops.transpose(y, [0, 2, 1])), ops.einsum('bij,bkj->bik', x, y), et.activations.leakyRelu(x, { negativeSlope: 0.5 }),
     et.activations.elu(x), et.activations.silu(x),
   ];
   const model = et.model({ inputs: [x, y], outputs });
