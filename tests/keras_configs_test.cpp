@@ -71,7 +71,8 @@ TEST_CASE("models that Keras 2 describes are created, with its weights and resul
 
 TEST_CASE("a layer of a model is written with the module, the registered name and the build_config of Keras 3",
           "[config]") {
-  for (const json& test : golden("model_configs.json").at("models")) {
+  const json models = golden("model_configs.json").at("models");
+  for (const json& test : models) {
     const json ours = json::parse(to_json<Layer>(*model_of(test))), &of_keras = test.at("config");
     INFO(of_keras.at("config").at("name"));
     for (const char* key : {"module", "class_name", "registered_name"}) CHECK(ours.at(key) == of_keras.at(key));

@@ -152,7 +152,7 @@ TEST_CASE("weights: those of TensorFlow.js are read, quantized ones too, and wri
   CHECK(files.size("m/group1-shard1of2.bin") == 4u << 20);
   const auto read = read_tfjs_weights(manifest, "m/model.json", files);
   REQUIRE(read.size() == tensors.size());
-  for (const std::size_t i : {0, 1, 3}) CHECK(same_bits(read[i].tensor, tensors[i].tensor));
+  for (const std::size_t i : {0u, 1u, 3u}) CHECK(same_bits(read[i].tensor, tensors[i].tensor));
   CHECK(same_bits(read[2].tensor, tensors[2].tensor.astype(DType::int32)));
 
   const FilesInMemory scope;
