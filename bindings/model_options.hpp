@@ -47,8 +47,8 @@ struct FunctionalOptions : SequentialOptions {
   SymbolicTensors inputs = {}, outputs = {};
   static constexpr auto fields() {
     return option_rows(
-        option<&FunctionalOptions::inputs>("Inputs of the model, made by et.input(): a list, or an object."),
-        option<&FunctionalOptions::outputs>("Outputs of the model: a list, or an object."),
+        option<&FunctionalOptions::inputs>("Inputs of the model, made by et.input(): one, a list, or an object."),
+        option<&FunctionalOptions::outputs>("Outputs of the model: one, a list, or an object."),
         SequentialOptions::fields());
   }
 };

@@ -3,13 +3,11 @@ import { Reader, encode, encodeSigned, sectionOf, sectionsOf } from './wasm_file
 
 const number = (text) => Number.parseInt(text, 16);
 
-/** The bytes of a text that only a part uses, with the zero byte after it: a text of the core, or of another part, may be its end. */
-function placesOfText(text, texts) {
-  const first = texts.get(text);
-  if (!first || first === 'core') return [];
-  let end = 1;
-  for (let part; end <= text.length; ++end) if ((part = texts.get(text.slice(end))) && part !== first) break;
-  return [[0, end > text.length ? text.length + 1 : end, first]];
+/** How many bytes of a text, with the zero byte after it, only one part uses. Its end may be a text of the core, or of another part. */
+function ownBytes(text, texts) {
+  const part = texts.get(text);
+  for (let i = 1; i < text.length; ++i) if ((texts.get(text.slice(i)) ?? part) !== part) return i;
+  return text.length + 1;
 }
 
 /**
@@ -27,7 +25,8 @@ function placesOf(map, { partOf, texts }, image) {
   if (!all) throw new Error('no merged texts in the link map - expected a line "<internal>:(.rodata)" - look at what the linker writes instead.');
   for (let at = number(all[1]), end = at + number(all[2]); at < end; ) {
     const next = image.indexOf(0, at) + 1, text = image.toString('latin1', at, next - 1);
-    places.push(...placesOfText(text, texts).map(([begin, end, part]) => [at + begin, Math.min(at + end, next), part]));
+    const part = texts.get(text);
+    if (part && part !== 'core') places.push([at, at + ownBytes(text, texts), part]);
     if (next <= at) throw new Error(`a text without an end at ${at} - expected a zero byte after it - look at what the linker writes instead.`);
     at = next;
   }

@@ -128,12 +128,22 @@ TEST_CASE("a model saved to a .keras file continues training with the same bits"
   CHECK(scope.files->list("") == std::vector<std::string>{"m.keras"});
 }
 
-TEST_CASE("equal models give equal bytes", "[saving][keras]") {
+TEST_CASE("a model that is saved twice gives the same bytes", "[saving][keras]") {
   const FilesInMemory scope;
   const auto model = trained();
   model->save("a.keras");
   model->save("b.keras");
   CHECK(scope.files->read("a.keras") == scope.files->read("b.keras"));
+}
+
+TEST_CASE("a model that was compiled with a function is saved without its compile options", "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto model = trained();
+  model->compile({.loss = losses::from_function([](Value, Value y_pred) { return y_pred; }, "first")});
+  model->save("m.keras");
+  const ModelPtr loaded = load_model("m.keras");
+  CHECK_FALSE(loaded->compiled());
+  CHECK(same(loaded->get_weights(), model->get_weights()));
 }
 
 TEST_CASE("weights saved to a .weights.h5 file are loaded with the same bits", "[saving][keras]") {
@@ -145,7 +155,7 @@ TEST_CASE("weights saved to a .weights.h5 file are loaded with the same bits", "
   CHECK_THAT(error_of([&] { model->save_weights("m.h5"); }), ContainsSubstring(".weights.h5"));
 }
 
-TEST_CASE("modelCheckpoint saves .keras files", "[saving][keras]") {
+TEST_CASE("ModelCheckpoint saves .keras files", "[saving][keras]") {
   const FilesInMemory scope;
   const auto model = trained();
   model->fit(samples::waves({16, 4}), samples::waves({16, 1}),

@@ -85,7 +85,7 @@ void restore_optimizer(Model& model, hdf5::Reader& file, const std::string& path
 
 /// All groups of a model, and of its optimizer.
 std::vector<KerasWeights> groups_of(const Model& model, const std::string& path) {
-  std::vector<KerasWeights> groups = keras_weights(static_cast<const Layer&>(model));
+  std::vector<KerasWeights> groups = keras_weights(model);
   if (!model.compiled()) return groups;
   if (has_keras_variables(model.optimizer()))
     groups.push_back(keras_weights(model.optimizer()));
@@ -99,16 +99,21 @@ void warn_of_skipped(const std::vector<std::string>& skipped, const std::string&
   if (skipped.empty()) return;
   std::string names;
   for (const std::string& name : skipped) names += (names.empty() ? "\"" : ", \"") + name + '"';
-  print_warning({}, '[' + where + "] the file has no tensors of the same numbers and shapes for the layers " + names +
-                        "; they keep their values.");
+  print_warning({},
+                '[' + where + "] these layers have other weights in the file, and keep their values: " + names + '.');
 }
 
 }  // namespace
 
 void save_keras(const Model& model, const std::string& path) {
   const Json config = compiled_to_json(model);  // throws before there is a file
+  if (model.compiled() && !config.contains("compile_config"))
+    print_warning({}, "[Model.save] \"" + path +
+                          "\": the model is saved without its compile options, because one is a "
+                          "function or of a class that is not registered. Compile it after loading.");
   const std::vector<KerasWeights> groups = groups_of(model, path);
   const std::unique_ptr<ArchiveWriter> archive = create_archive(path);
+  // The version of Keras whose form the files have. Without a date, equal models give equal files.
   archive->add("metadata.json", json_text({{"keras_version", "3.15.1"}, {"etude", 1}}));
   archive->add(config_name, json_text(config));
   write_keras_groups(
@@ -123,7 +128,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
   hdf5::Reader file = archive.weights();
-  assign_stored(file, find_keras_groups(file, keras_weights(static_cast<const Layer&>(*model)), "load_model", nullptr));
+  assign_stored(file, find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, config);
   restore_optimizer(*model, file, path);
@@ -154,8 +159,7 @@ void save_keras_weights(const Model& model, const std::string& path) {
   try {
     const std::unique_ptr<FileSink> sink = files->open(unfinished, false);
     write_keras_groups(
-        keras_weights(static_cast<const Layer&>(model)), [](std::uint64_t) {},
-        [&](std::string_view bytes) { sink->append(bytes); });
+        keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { sink->append(bytes); });
     sink->sync();
   } catch (...) {
     files->discard(unfinished);
@@ -178,9 +182,9 @@ void load_keras_weights(Model& model, const std::string& path, const LoadWeights
   const bool keras2 = is_keras2(file);
   check(keras2 || !options.by_name, ErrorKind::value, where,
         "by_name for a file of Keras 3 - expected one of Keras 2 (.h5) - leave it out.");
-  const std::vector<StoredVariable> stored =
-      keras2 ? find_keras2_weights(file, model, options.by_name, where, mismatches)
-             : find_keras_groups(file, keras_weights(static_cast<const Layer&>(model)), where, mismatches);
+  const std::vector<StoredVariable> stored = keras2
+                                                 ? find_keras2_weights(file, model, options.by_name, where, mismatches)
+                                                 : find_keras_groups(file, keras_weights(model), where, mismatches);
   warn_of_skipped(skipped, where);
   assign_stored(file, stored);
 }
