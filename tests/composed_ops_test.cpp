@@ -194,3 +194,12 @@ TEST_CASE("composed ops: on SymbolicTensors they are saved as Keras's ops", "[op
       CHECK(layer["inbound_nodes"][0]["kwargs"].contains("constant_values"));
     }
 }
+
+TEST_CASE("sparsemax: the nearest point whose entries have a sum of 1, along any axis", "[ops][activations]") {
+  // Numbers of https://github.com/keras-team/keras/pull/23469, which corrects Keras 3.15.1.
+  CHECK(difference(computed({0.1, 0.2, 0.3, 0.4, 0.5}, [](Value x) { return activations::sparsemax(x); }),
+                   std::vector<double>{0, 0.1, 0.2, 0.3, 0.4}, {1e-6}) == "");
+  const auto middle = [](Value x) { return activations::sparsemax(ops::reshape(x, {1, 3, 2}), 1); };
+  CHECK(difference(computed({0, 1, 0.5, 1, 1, 0}, middle), std::vector<double>{0, 0.5, 0.25, 0.5, 0.75, 0}, {1e-6}) ==
+        "");
+}
