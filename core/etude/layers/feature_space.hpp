@@ -95,14 +95,23 @@ struct FeatureSpaceOptions {
   }
 };
 
-/// What a FeatureSpace consists of, as to_json() writes it: for each feature its name, its layer, the dtype of its
-/// column and its output_mode; for each cross its features, its bins and its output_mode.
+/// What a FeatureSpace consists of, as to_json() writes it.
 struct FeatureParts {
-  std::vector<std::string> names, dtypes, output_modes;
-  std::vector<LayerPtr> layers;
-  std::vector<std::vector<std::string>> crossed;
-  std::vector<std::int64_t> cross_bins;
-  std::vector<std::string> cross_modes;
+  /// The name of each feature.
+  std::vector<std::string> names = {};
+  /// The dtype of each feature's column: "float32", "int32" or "string".
+  std::vector<std::string> dtypes = {};
+  /// The output_mode of each feature.
+  std::vector<std::string> output_modes = {};
+  /// The layer of each feature.
+  std::vector<LayerPtr> layers = {};
+  /// The features of each cross.
+  std::vector<std::vector<std::string>> crossed = {};
+  /// The bins of each cross.
+  std::vector<std::int64_t> cross_bins = {};
+  /// The output_mode of each cross.
+  std::vector<std::string> cross_modes = {};
+  /// "concat" or "dict".
   std::string output_mode = "concat";
 };
 
