@@ -127,7 +127,6 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"NumPy's magic number", "the format's inventor"},
     {"a dtype of NumPy", "the format's inventor"},
     {" @", "a form of op_table.cpp: keys of Keras"},
-    {"- pad_width", "a form of op_table.cpp: keys of Keras"},
 };
 const std::string for_native_users_alone = "core/etude/eigen.hpp";
 
