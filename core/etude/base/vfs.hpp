@@ -79,6 +79,28 @@ class Vfs {
   void replace(const std::string& path, const std::vector<std::string_view>& pieces);
 };
 
+/// A file that gets its name when it is complete: until then, even after a loss of power, readers find the previous file
+/// of that name. Without commit(), all that was written is removed. `files` must outlive it.
+class FileReplacement {
+ public:
+  /// Opens the file under a temporary name, `path`.tmp. Throws Error(io).
+  FileReplacement(Vfs& files, const std::string& path);
+  ~FileReplacement();
+  FileReplacement(const FileReplacement&) = delete;
+  FileReplacement& operator=(const FileReplacement&) = delete;
+
+  /// The file, until commit().
+  FileSink& file() { return *file_; }
+  /// Completes the file and gives it its name. Throws Error(io), and then nothing is left of it.
+  void commit();
+
+ private:
+  Vfs& files_;
+  const std::string path_;
+  std::unique_ptr<FileSink> file_;
+  bool renamed_ = false;
+};
+
 /// The folder of a path; "." for a name alone.
 std::string parent_of(const std::string& path);
 

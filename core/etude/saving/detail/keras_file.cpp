@@ -155,18 +155,10 @@ ModelPtr load_h5(const std::string& path, bool compile) {
 
 void save_keras_weights(const Model& model, const std::string& path) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "save_weights");
-  const std::string unfinished = path + ".tmp";
-  try {
-    const std::unique_ptr<FileSink> sink = files->open(unfinished, false);
-    write_keras_groups(
-        keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { sink->append(bytes); });
-    sink->sync();
-  } catch (...) {
-    files->discard(unfinished);
-    throw;
-  }
-  files->rename(unfinished, path);
-  files->sync_folder(parent_of(path));
+  FileReplacement made(*files, path);
+  write_keras_groups(
+      keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { made.file().append(bytes); });
+  made.commit();
 }
 
 void load_keras_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
