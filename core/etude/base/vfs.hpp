@@ -48,7 +48,7 @@ class Vfs {
   virtual std::vector<std::byte> read(const std::string& path) = 0;
   /// The size of a file, in bytes.
   virtual std::uint64_t size(const std::string& path) = 0;
-  /// Opens a file for reading at any place. The default reads all of it.
+  /// Opens a file for reading at any place. The default reads all of it. The Vfs must outlive it.
   virtual std::unique_ptr<FileSource> source(const std::string& path);
   /// Opens a file for writing. Its contents are kept only if `append`. Its folder must exist.
   virtual std::unique_ptr<FileSink> open(const std::string& path, bool append) = 0;
