@@ -291,10 +291,7 @@ TEST_CASE("checkpoints: a host without files writes the composed files, the mani
   CHECK(manifest.serial == 3);
   const auto loaded = parse_checkpoint(
       manifest,
-      [&](const std::string& name, std::uint64_t) {
-        const auto bytes = bytes_of(written.at(name));
-        return std::vector<std::byte>(bytes.begin(), bytes.end());
-      },
+      [&](const std::string& name) { return std::make_shared<MemorySource>(bytes_of(written.at(name)), nullptr); },
       "m");
   CHECK(is_checkpoint_of(loaded, 8));
 }

@@ -60,14 +60,8 @@ template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& 
   return found;
 }
 
-ReadCheckpointFile reader_of(Vfs& files, const std::string& folder) {
-  return [&files, folder](const std::string& name, std::uint64_t size) {
-    const std::string path = folder + '/' + name;
-    const std::uint64_t given = files.size(path);  // checked before memory is allocated for a wrong size
-    check(given == size, ErrorKind::data, "checkpoint", '"', path, "\" has ", given, " bytes - expected ", size,
-          ", as in its manifest - the file is damaged or cut off.");
-    return files.read(path);
-  };
+OpenCheckpointFile reader_of(Vfs& files, const std::string& folder) {
+  return [&files, folder](const std::string& name) { return files.source(folder + '/' + name); };
 }
 
 Checkpoint load(Vfs& files, const Found& found) {

@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "etude/base/file_source.hpp"
 #include "etude/saving/checkpoint.hpp"
 
 namespace etude {
@@ -62,14 +63,14 @@ struct Manifest {
 /// Throws Error(data) for damaged text. Of a version newer than this library's, only format_version is read.
 Manifest parse_manifest(std::string_view text, const std::string& path);
 
-/// Returns the bytes of a file of the checkpoint, of which `size` are expected; throws Error(io) if it cannot.
-using ReadCheckpointFile = std::function<std::vector<std::byte>(const std::string& name, std::uint64_t size)>;
+/// Opens a file of the checkpoint; throws Error(io) if it cannot.
+using OpenCheckpointFile = std::function<std::shared_ptr<FileSource>(const std::string& name)>;
 
-/// Compares each file with the manifest, one after another. `path` is the folder's name in errors. Throws Error(data),
-/// naming the damaged file and if possible the damaged tensor, and the errors of `read`.
-void verify_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path);
+/// Compares each file with the manifest, one after another, piece by piece. `path` is the folder's name in errors.
+/// Throws Error(data), naming the damaged file and if possible the damaged tensor, and the errors of `open`.
+void verify_checkpoint(const Manifest& manifest, const OpenCheckpointFile& open, const std::string& path);
 
 /// The checkpoint that a manifest describes; throws what verify_checkpoint does.
-Checkpoint parse_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path);
+Checkpoint parse_checkpoint(const Manifest& manifest, const OpenCheckpointFile& open, const std::string& path);
 
 }  // namespace etude

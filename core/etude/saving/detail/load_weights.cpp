@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
@@ -123,7 +124,7 @@ void load_weights(Model& model, const std::string& path, const LoadWeightsOption
           first_names(others), " - expected the names of the model's ", weights.size(),
           " weights - load the file into the model that saved it, or rename its tensors by `map`.");
   }
-  assign_all(weights, tensors, where);
+  assign_all(weights, std::move(tensors), where);
 }
 
 }  // namespace etude

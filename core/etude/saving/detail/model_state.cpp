@@ -2,6 +2,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "etude/base/error.hpp"
 #include "etude/classes/detail/snake_case.hpp"
@@ -82,18 +83,19 @@ std::vector<StoredTensor> stored_values_of(const std::vector<NamedVariable>& var
   return result;
 }
 
-void assign_all(const std::vector<NamedVariable>& variables, const std::vector<NamedTensor>& tensors,
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<NamedTensor> tensors,
                 const std::string& where) {
   std::vector<StoredTensor> stored;
-  for (const auto& [name, tensor] : tensors)
-    stored.push_back({name, tensor.shape(), tensor.dtype(), [held = tensor] { return held; }});
-  assign_all(variables, stored, where);
+  for (auto& [name, tensor] : tensors)
+    stored.push_back(
+        {std::move(name), tensor.shape(), tensor.dtype(), [held = std::exchange(tensor, {})] { return held; }});
+  assign_all(variables, std::move(stored), where);
 }
 
-void assign_all(const std::vector<NamedVariable>& variables, const std::vector<StoredTensor>& tensors,
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<StoredTensor> tensors,
                 const std::string& where) {
-  std::map<std::string, const StoredTensor*, std::less<>> by_name;
-  for (const StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
+  std::map<std::string, StoredTensor*, std::less<>> by_name;
+  for (StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
   for (const auto& [name, variable] : variables) {
     const auto found = by_name.find(name);
     check(found != by_name.end(), ErrorKind::data, where, "no tensor \"", name, "\" among ", tensors.size(),
@@ -108,7 +110,9 @@ void assign_all(const std::vector<NamedVariable>& variables, const std::vector<S
     if (variable.replicas() > 0) static_cast<void>(by_name.find(name)->second->read());
   for (const auto& [name, variable] : variables) {
     Variable target = variable;
-    target.assign(by_name.find(name)->second->read());
+    std::function<Tensor()>& read = by_name.find(name)->second->read;
+    target.assign(read());
+    read = nullptr;  // frees what it holds
   }
 }
 

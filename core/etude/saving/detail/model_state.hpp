@@ -39,10 +39,10 @@ std::vector<StoredTensor> stored_values_of(const std::vector<NamedVariable>& var
 /// Sets them to the tensors of those names. Throws Error(data) and sets none if a name is missing or superfluous, or a
 /// shape differs; `where` is the prefix of errors. All tensors are read once before the first is set, so that a damaged
 /// one sets none; one tensor is in memory at a time.
-void assign_all(const std::vector<NamedVariable>& variables, const std::vector<StoredTensor>& tensors,
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<StoredTensor> tensors,
                 const std::string& where);
-/// The same of tensors in memory.
-void assign_all(const std::vector<NamedVariable>& variables, const std::vector<NamedTensor>& tensors,
+/// The same of tensors in memory, each of which is released after it was assigned.
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<NamedTensor> tensors,
                 const std::string& where);
 
 }  // namespace etude
