@@ -220,7 +220,7 @@ TEST_CASE("weights: beside the model, one tensor of a file is in memory while it
     if (whole) CHECK(peak_of([&] { load_model(path); }) < (count + 1) * tensor + buffers);
   }
   const std::string folder = scratch.path() + "/folder";
-  model.save(folder);
+  CHECK(peak_of([&] { model.save(folder); }) < tensor + buffers);
   CHECK(peak_of([&] { load_model(folder); }) < (count + 1) * tensor + buffers);
   const Json manifest =
       write_tfjs_weights(load_safetensors(scratch.path() + "/m.safetensors").tensors, scratch.path(), *host().files);

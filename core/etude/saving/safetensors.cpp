@@ -138,7 +138,17 @@ void check_places(const std::vector<TensorEntry>& entries, std::uint64_t data_be
         data_begin + reached, " - expected none after the last tensor - the file is damaged.");
 }
 
-std::string header_of(const std::vector<StoredTensor>& tensors, const std::map<std::string, std::string>& metadata) {
+Safetensors read_all(SafetensorsFile file) {
+  Safetensors result{.tensors = {}, .metadata = std::move(file.metadata)};
+  result.tensors.reserve(file.tensors.size());
+  for (StoredTensor& tensor : file.tensors) result.tensors.push_back({std::move(tensor.name), tensor.read()});
+  return result;
+}
+
+}  // namespace
+
+std::string header_of_tensors(const std::vector<StoredTensor>& tensors,
+                              const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header[std::string(metadata_key)] = metadata;
   std::string text = metadata.empty() ? "{" : json_text(header);
@@ -170,25 +180,16 @@ std::string header_of(const std::vector<StoredTensor>& tensors, const std::map<s
   return length + text;
 }
 
-std::vector<StoredTensor> stored(std::span<const NamedTensor> tensors) {
+std::vector<StoredTensor> stored_tensors(std::span<const NamedTensor> tensors) {
   std::vector<StoredTensor> result;
   for (const auto& [name, tensor] : tensors)
     result.push_back({name, tensor.shape(), tensor.dtype(), [values = tensor] { return values; }});
   return result;
 }
 
-Safetensors read_all(SafetensorsFile file) {
-  Safetensors result{.tensors = {}, .metadata = std::move(file.metadata)};
-  result.tensors.reserve(file.tensors.size());
-  for (StoredTensor& tensor : file.tensors) result.tensors.push_back({std::move(tensor.name), tensor.read()});
-  return result;
-}
-
-}  // namespace
-
 std::string safetensors_header(std::span<const NamedTensor> tensors,
                                const std::map<std::string, std::string>& metadata) {
-  return header_of(stored(tensors), metadata);
+  return header_of_tensors(stored_tensors(tensors), metadata);
 }
 
 SafetensorsFile open_safetensors(std::shared_ptr<FileSource> source, const std::string& path,
@@ -225,7 +226,7 @@ Safetensors parse_safetensors(std::span<const std::byte> file, const std::string
 
 void write_safetensors(const std::string& path, const std::vector<StoredTensor>& tensors,
                        const std::map<std::string, std::string>& metadata, Vfs& files) {
-  const std::string header = header_of(tensors, metadata);
+  const std::string header = header_of_tensors(tensors, metadata);
   FileReplacement made(files, path);
   made.file().append(header);
   for (const StoredTensor& tensor : tensors) {
@@ -236,7 +237,7 @@ void write_safetensors(const std::string& path, const std::vector<StoredTensor>&
 }
 
 void save_safetensors(const std::string& path, const Safetensors& contents, const std::shared_ptr<Vfs>& files) {
-  write_safetensors(path, stored(contents.tensors), contents.metadata, *vfs_or_host(files, "save_safetensors"));
+  write_safetensors(path, stored_tensors(contents.tensors), contents.metadata, *vfs_or_host(files, "save_safetensors"));
 }
 
 Safetensors load_safetensors(const std::string& path, const std::shared_ptr<Vfs>& files) {

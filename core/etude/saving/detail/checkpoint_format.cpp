@@ -37,24 +37,21 @@ std::string_view bytes_of(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()};
 }
 
-ComposedFile compose(const TensorGroup& group) {
-  ComposedFile file{group.name + std::string(tensors_ending), safetensors_header(group.tensors, {})};
-  for (const NamedTensor& named : group.tensors) file.body.push_back(named.tensor);
-  return file;
-}
-
 ComposedFile compose(const Document& document) {
   ComposedFile file{document.name + std::string(document_ending), document.json};
   parse_json(file.head, file.name);
   return file;
 }
 
-Json entry_of(const ComposedFile& file) {
-  std::uint64_t size = 0;
-  std::uint32_t sum = 0;
-  for (const std::string_view piece : file.pieces()) {
-    size += piece.size();
-    sum = crc32c(piece, sum);
+/// The manifest's entry of a file. `tensors` gets the checksum of each tensor.
+Json entry_of(const ComposedFile& file, Json& tensors) {
+  std::uint64_t size = file.head.size();
+  std::uint32_t sum = crc32c(file.head);
+  for (const StoredTensor& stored : file.body) {
+    const Tensor tensor = stored.read();
+    size += tensor.bytes();
+    sum = crc32c(bytes_of(tensor), sum);
+    add_member(tensors, stored.name, hex(crc32c(bytes_of(tensor))));
   }
   return {{"name", file.name}, {"size", size}, {"crc32c", hex(sum)}};
 }
@@ -177,29 +174,31 @@ const std::string& Checkpoint::document(std::string_view name) const {
   return found->json;
 }
 
-std::vector<std::string_view> ComposedFile::pieces() const {
-  std::vector<std::string_view> result{head};
-  for (const Tensor& tensor : body) result.push_back(bytes_of(tensor));
-  return result;
+void ComposedFile::visit_pieces(const std::function<void(std::string_view)>& visit) const {
+  visit(head);
+  for (const StoredTensor& stored : body) visit(bytes_of(stored.read()));
 }
 
-std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial) {
+std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial,
+                                             std::vector<StoredGroup> groups) {
   std::vector<ComposedFile> files;
   std::vector<Json> entries;
   std::set<std::string> names{std::string(manifest_name)};
-  const auto add = [&](ComposedFile file) -> Json& {
+  const auto add = [&](ComposedFile file, bool has_tensors) {
     check(is_file_name(file.name) && names.insert(file.name).second, ErrorKind::value, "checkpoint", "a file named \"",
           file.name, "\" - expected letters, digits, _, - and ., and each name once - rename it.");
-    entries.push_back(entry_of(file));
-    files.push_back(std::move(file));
-    return entries.back();
-  };
-  for (const TensorGroup& group : checkpoint.tensors) {
     Json sums = Json::object();
-    for (const auto& [name, tensor] : group.tensors) add_member(sums, name, hex(crc32c(bytes_of(tensor))));
-    add(compose(group))["tensors"] = std::move(sums);
-  }
-  for (const Document& document : checkpoint.documents) add(compose(document));
+    entries.push_back(entry_of(file, sums));
+    if (has_tensors) entries.back()["tensors"] = std::move(sums);
+    files.push_back(std::move(file));
+  };
+  const auto add_group = [&](const std::string& name, std::vector<StoredTensor> tensors) {
+    std::string header = header_of_tensors(tensors, {});
+    add({name + std::string(tensors_ending), std::move(header), std::move(tensors)}, true);
+  };
+  for (const TensorGroup& group : checkpoint.tensors) add_group(group.name, stored_tensors(group.tensors));
+  for (StoredGroup& group : groups) add_group(group.name, std::move(group.tensors));
+  for (const Document& document : checkpoint.documents) add(compose(document), false);
   files.push_back(compose_manifest(checkpoint, serial, std::move(entries)));
   return files;
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "etude/base/detail/stored_tensor.hpp"
 #include "etude/base/file_source.hpp"
 #include "etude/saving/checkpoint.hpp"
 
@@ -21,19 +22,28 @@ namespace etude {
 constexpr int checkpoint_format_version = 1;
 constexpr std::string_view manifest_name = "manifest.json";
 
-/// A file to write: its first bytes, then the bytes of tensors, which it shares.
+/// Tensors of a checkpoint that are made when they are written, and not held together.
+struct StoredGroup {
+  std::string name;
+  std::vector<StoredTensor> tensors;
+};
+
+/// A file to write: its first bytes, then the bytes of tensors.
 struct ComposedFile {
   std::string name, head;
-  std::vector<Tensor> body = {};
+  std::vector<StoredTensor> body = {};
 
-  std::vector<std::string_view> pieces() const;
+  /// Calls `visit` with all bytes, piece by piece.
+  void visit_pieces(const std::function<void(std::string_view bytes)>& visit) const;
 };
 
 /// The files of a checkpoint in the order in which they are written. The manifest, which describes the others, is the
 /// last. `serial` numbers the checkpoints of a folder: the highest is the newest. Throws Error(value) for names that
 /// are invalid as file names or not unique, and the errors of safetensors_header; Error(data) for a document that is
 /// not valid JSON.
-std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial);
+/// `groups` follow the checkpoint's own; their tensors are read once here, for the checksums.
+std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial,
+                                             std::vector<StoredGroup> groups = {});
 
 /// A manifest:
 ///
