@@ -225,16 +225,6 @@ Tensor tensor_at(const Place& place) {
   return tensor;
 }
 
-std::string_view name_in_manifest(DType dtype) {
-  switch (dtype) {
-    case DType::float32: return "float32";
-    case DType::int32:
-    case DType::uint8: return "int32";
-    case DType::boolean: return "bool";
-    default: return "";
-  }
-}
-
 }  // namespace
 
 std::vector<StoredTensor> tfjs_weights(const Json& manifest, const std::string& model_json,
@@ -278,29 +268,6 @@ std::vector<NamedTensor> read_tfjs_weights(const Json& manifest, const std::stri
   for (StoredTensor& tensor : tfjs_weights(manifest, model_json, borrowed, wanted))
     result.push_back({std::move(tensor.name), tensor.read()});
   return result;
-}
-
-Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::string& folder, Vfs& files) {
-  constexpr std::size_t most = std::size_t{4} << 20;
-  Json weights = Json::array(), paths = Json::array();
-  std::string all;
-  for (const auto& [name, tensor] : tensors) {
-    const std::string_view dtype = name_in_manifest(tensor.dtype());
-    check(!dtype.empty(), ErrorKind::dtype, "tfjs", '"', name, "\" of ", name_of(tensor.dtype()),
-          " - expected float32, int32, uint8 or bool - convert it before.");
-    const Tensor stored = tensor.dtype() == DType::uint8 ? tensor.astype(DType::int32) : tensor;
-    weights.push_back({{"name", name},
-                       {"shape", std::vector<std::int64_t>(stored.shape().begin(), stored.shape().end())},
-                       {"dtype", dtype}});
-    all.append(reinterpret_cast<const char*>(stored.raw()), stored.bytes());
-  }
-  const std::size_t count = (all.size() + most - 1) / most;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string name = "group1-shard" + std::to_string(i + 1) + "of" + std::to_string(count) + ".bin";
-    files.replace(folder + '/' + name, {std::string_view(all).substr(i * most, most)});
-    paths.push_back(name);
-  }
-  return Json::array({{{"paths", std::move(paths)}, {"weights", std::move(weights)}}});
 }
 
 }  // namespace etude

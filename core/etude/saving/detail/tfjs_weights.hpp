@@ -30,7 +30,11 @@ std::vector<NamedTensor> read_tfjs_weights(const Json& manifest, const std::stri
                                            const std::function<bool(const std::string& name)>& wanted = {});
 
 /// Writes the tensors in order to files of 4 MiB in a folder, group1-shard1of2.bin and so on, and returns the manifest.
-/// Throws Error(dtype) for dtypes other than float32, int32, bool and uint8, which becomes int32; Error(io).
+/// Throws Error(dtype) for dtypes other than float32, int32, bool and uint8, which becomes int32; Error(io). One tensor
+/// is in memory at a time. `prefix` begins the files' names.
+Json write_tfjs_shards(const std::vector<StoredTensor>& tensors, const std::string& folder, Vfs& files,
+                       const std::string& prefix = {});
+/// The same of tensors in memory.
 Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::string& folder, Vfs& files);
 
 }  // namespace etude
