@@ -79,8 +79,8 @@ class Vfs {
   void replace(const std::string& path, const std::vector<std::string_view>& pieces);
 };
 
-/// A file that gets its name when it is complete: until then, even after a loss of power, readers find the previous file
-/// of that name. Without commit(), all that was written is removed. `files` must outlive it.
+/// A file that gets its name when it is complete: until then, even after a loss of power, readers find the previous
+/// file of that name. Without commit(), all that was written is removed. `files` must outlive it.
 class FileReplacement {
  public:
   /// Opens the file under a temporary name, `path`.tmp. Throws Error(io).

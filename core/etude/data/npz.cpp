@@ -77,12 +77,12 @@ std::vector<StoredTensor> arrays_in_npz(std::shared_ptr<FileSource> source, std:
   return arrays;
 }
 
-void arrays_to_npz(const std::string& path, const std::vector<StoredTensor>& arrays, const WriteNpzOptions& options) {
+void arrays_to_npz(const std::string& path, const std::vector<StoredTensor>& arrays, bool compressed) {
   const auto archive = create_archive(path);
   for (const StoredTensor& array : arrays) {
     const std::string header = npy_header(array.shape, array.dtype);
     const Tensor values = array.read();
-    archive->begin(array.name + std::string(extension), options.compressed, header.size() + values.bytes());
+    archive->begin(array.name + std::string(extension), compressed, header.size() + values.bytes());
     archive->append(header);
     archive->append({reinterpret_cast<const char*>(values.raw()), values.bytes()});
   }
@@ -104,9 +104,8 @@ std::vector<StoredTensor> npz_arrays(std::shared_ptr<FileSource> source, std::st
   return detail::npz_reader(std::move(source), where, limit);
 }
 
-void write_npz_arrays(const std::string& path, const std::vector<StoredTensor>& arrays,
-                      const WriteNpzOptions& options) {
-  detail::npz_writer(path, arrays, options);
+void write_npz_arrays(const std::string& path, const std::vector<StoredTensor>& arrays, bool compressed) {
+  detail::npz_writer(path, arrays, compressed);
 }
 
 std::map<std::string, Tensor> parse_npz(std::span<const std::byte> bytes, std::string_view where,
@@ -123,7 +122,7 @@ void write_npz(const std::string& path, const std::vector<std::pair<std::string,
   std::vector<StoredTensor> stored;
   for (const auto& [name, array] : arrays)
     stored.push_back({name, array.shape(), array.dtype(), [values = array] { return values; }});
-  write_npz_arrays(path, stored, options);
+  write_npz_arrays(path, stored, options.compressed);
 }
 
 }  // namespace etude

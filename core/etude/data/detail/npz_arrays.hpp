@@ -9,7 +9,6 @@
 
 #include "etude/base/detail/stored_tensor.hpp"
 #include "etude/base/file_source.hpp"
-#include "etude/data/npz.hpp"
 
 namespace etude {
 
@@ -18,7 +17,6 @@ namespace etude {
 std::vector<StoredTensor> npz_arrays(std::shared_ptr<FileSource> source, std::string_view where,
                                      std::optional<std::uint64_t> limit = {});
 /// Writes arrays as write_npz does, one after another.
-void write_npz_arrays(const std::string& path, const std::vector<StoredTensor>& arrays,
-                      const WriteNpzOptions& options = {});
+void write_npz_arrays(const std::string& path, const std::vector<StoredTensor>& arrays, bool compressed = false);
 
 }  // namespace etude

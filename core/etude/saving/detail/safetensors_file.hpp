@@ -10,9 +10,10 @@
 #include "etude/base/detail/stored_tensor.hpp"
 #include "etude/base/file_source.hpp"
 #include "etude/base/vfs.hpp"
-#include "etude/saving/safetensors.hpp"
 
 namespace etude {
+
+struct NamedTensor;
 
 /// The contents of a file of safetensors, whose tensors are read when they are asked for.
 struct SafetensorsFile {
