@@ -1,11 +1,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "allocation_counter.hpp"
 #include "etude/base/detail/archive.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/tfjs_weights.hpp"
 #include "files_in_memory.hpp"
 #include "safetensors_samples.hpp"
+#include "scratch_folder.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
@@ -190,6 +192,41 @@ TEST_CASE("weights: a damaged manifest of TensorFlow.js is refused before memory
     CHECK_THAT(error_of([&] { read_tfjs_weights(manifest, "model.json", files); }),
                ContainsSubstring("no name in the folder of the model"));
   }
+}
+
+TEST_CASE("weights: beside the model, one tensor of a file is in memory while it is loaded or saved", "[saving]") {
+  const ScratchFolder scratch("etude_weights_test", ScratchFolder::memory);
+  constexpr std::size_t count = 8, units = 300, tensor = units * units * sizeof(float), buffers = 300'000;
+  const auto layers_from = [](const InitializerPtr& initializer) {
+    std::vector<LayerPtr> result;
+    for (std::size_t i = 0; i < count; ++i)
+      result.push_back(layers::dense({.units = units, .use_bias = false, .kernel_initializer = initializer}));
+    return result;
+  };
+  Sequential model(layers_from(initializers::ones())), other(layers_from(initializers::zeros()));
+  model.build({-1, units});
+  other.build({-1, units});
+  const auto peak_of = [](const std::function<void()>& action) {
+    const WatchedMemory memory;
+    action();
+    return memory.peak();
+  };
+  for (const char* name : {"/m.keras", "/m.weights.h5", "/m.safetensors", "/m.npz"}) {
+    INFO(name);
+    const std::string path = scratch.path() + name;
+    const bool whole = path.ends_with(".keras");
+    CHECK(peak_of([&] { whole ? model.save(path) : model.save_weights(path); }) < tensor + buffers);
+    CHECK(peak_of([&] { other.load_weights(path); }) < tensor + buffers);
+    if (whole) CHECK(peak_of([&] { load_model(path); }) < (count + 1) * tensor + buffers);
+  }
+  const std::string folder = scratch.path() + "/folder";
+  CHECK(peak_of([&] { model.save(folder); }) < tensor + buffers);
+  CHECK(peak_of([&] { load_model(folder); }) < (count + 1) * tensor + buffers);
+  const Json manifest =
+      write_tfjs_weights(load_safetensors(scratch.path() + "/m.safetensors").tensors, scratch.path(), *host().files);
+  write(*host().files, scratch.path() + "/model.json", json_text({{"weightsManifest", manifest}}));
+  CHECK(peak_of([&] { other.load_weights(scratch.path() + "/model.json"); }) < tensor + buffers);
+  CHECK(alike(other, model));
 }
 
 TEST_CASE("formats: files and folders are recognized by their contents, then by their names", "[saving]") {

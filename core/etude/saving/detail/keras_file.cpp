@@ -18,12 +18,10 @@ namespace {
 constexpr const char* weights_name = "model.weights.h5";
 constexpr const char* config_name = "config.json";
 
-/// The bytes of a .keras file, and the files in it.
+/// A .keras file, and the files in it.
 struct KerasArchive {
   explicit KerasArchive(const std::string& file)
-      : path(file),
-        bytes(std::make_shared<const std::vector<std::byte>>(vfs_or_host({}, "load_model")->read(file))),
-        reader(open_archive(*bytes, file)) {}
+      : path(file), reader(open_archive(vfs_or_host({}, "load_model")->source(file), file)) {}
 
   const ArchiveEntry& entry(const char* name) const {
     const ArchiveEntry* found = reader->find(name);
@@ -35,18 +33,9 @@ struct KerasArchive {
     const std::vector<std::byte> text = reader->read_all(entry(config_name));
     return parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path + '/' + config_name);
   }
-  hdf5::Reader weights() const {
-    const ArchiveEntry& stored = entry(weights_name);
-    std::shared_ptr<FileSource> source;
-    if (const auto view = reader->view(stored))
-      source = std::make_shared<MemorySource>(*view, bytes);
-    else
-      source = std::make_shared<MemorySource>(reader->read_all(stored));
-    return {std::move(source), path + '/' + weights_name};
-  }
+  hdf5::Reader weights() const { return {reader->source(entry(weights_name)), path + '/' + weights_name}; }
 
   std::string path;
-  std::shared_ptr<const std::vector<std::byte>> bytes;
   std::unique_ptr<ArchiveReader> reader;
 };
 
@@ -155,18 +144,10 @@ ModelPtr load_h5(const std::string& path, bool compile) {
 
 void save_keras_weights(const Model& model, const std::string& path) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "save_weights");
-  const std::string unfinished = path + ".tmp";
-  try {
-    const std::unique_ptr<FileSink> sink = files->open(unfinished, false);
-    write_keras_groups(
-        keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { sink->append(bytes); });
-    sink->sync();
-  } catch (...) {
-    files->discard(unfinished);
-    throw;
-  }
-  files->rename(unfinished, path);
-  files->sync_folder(parent_of(path));
+  FileReplacement made(*files, path);
+  write_keras_groups(
+      keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { made.file().append(bytes); });
+  made.commit();
 }
 
 void load_keras_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {

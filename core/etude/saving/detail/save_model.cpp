@@ -7,6 +7,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/saving/checkpoint_store.hpp"
+#include "etude/saving/detail/checkpoint_format.hpp"
 #include "etude/saving/detail/keras_file.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
@@ -55,15 +56,14 @@ void save_model(const Model& model, const std::string& folder) {
   if (ending_of(folder) == "keras") return save_keras(model, folder);
   Json config = {{"model", model_to_json(model)}, {"compile", compile_to_json(model)}, {"draws", draws_of(model)}};
   if (model.compiled()) add_flags_at_compile(model, model.compiled_trainable(), config);
-  Checkpoint checkpoint{
-      .step = 0,
-      .tensors = {{"model", values_of(named_weights(model))}, {"states", values_of(named_states(model))}},
-      .documents = {{"config", json_text(config, 2)}}};
+  Checkpoint checkpoint{.step = 0, .tensors = {}, .documents = {{"config", json_text(config, 2)}}};
+  std::vector<StoredGroup> groups{{"model", stored_values_of(named_weights(model))},
+                                  {"states", stored_values_of(named_states(model))}};
   if (model.compiled()) {
     checkpoint.step = model.optimizer().iterations();
-    checkpoint.tensors.push_back({"optimizer", values_of(numbered(model.optimizer().variables()))});
+    groups.push_back({"optimizer", stored_values_of(numbered(model.optimizer().variables()))});
   }
-  CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint);
+  CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint, groups);
 }
 
 void check_is_path(const std::string& path, std::string_view where) {
