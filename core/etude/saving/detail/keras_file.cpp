@@ -7,6 +7,7 @@
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_store.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
@@ -65,33 +66,44 @@ ModelPtr without_values(const Json& json, const std::string& path) {
   return model;
 }
 
-void warn_of_optimizer(const Model& model, const std::string& path, const std::string& reason) {
-  print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + model.optimizer().name() +
-                        "\" is not restored: " + reason + ". It starts anew.");
+/// The variables of an optimizer in a .keras file; nothing if the file has others.
+std::optional<std::vector<StoredVariable>> find_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
+                                                          const Json& config) {
+  if (!has_keras_variables(optimizer)) return {};
+  KerasWeights group = keras_optimizer_weights(optimizer, config).front();
+  std::vector<Variable>& variables = group.variables;
+  // Files of Keras 2 lack the learning rate, which the config has, too.
+  if (file.kind(group.path) == hdf5::ObjectKind::group && file.list(group.path).size() + 1 == variables.size() &&
+      variables[1].name().ends_with("/learning_rate"))
+    variables.erase(variables.begin() + 1);
+  std::vector<std::string> skipped;
+  std::vector<StoredVariable> stored = find_keras_groups(file, std::span(&group, 1), "load_model", &skipped);
+  if (!skipped.empty()) return {};
+  return stored;
 }
 
 /// Restores the optimizer's variables, if those in the file are its own.
-void restore_optimizer(Model& model, hdf5::Reader& file, const std::string& path) {
-  if (!model.compiled() || !file.kind("optimizer")) return;
+void restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, const std::string& path) {
+  if (!model.compiled()) return;
+  const bool keras2 = file.kind("optimizer_weights").has_value();
+  if (!keras2 && !file.kind("optimizer")) return;
   Optimizer& optimizer = model.optimizer();
-  if (!has_keras_variables(optimizer)) return warn_of_optimizer(model, path, "its variables differ from Keras's");
   optimizer.build(model.trainable_variables());
-  std::vector<std::string> skipped;
-  const KerasWeights group = keras_weights(optimizer);
-  const std::vector<StoredVariable> stored = find_keras_groups(file, std::span(&group, 1), "load_model", &skipped);
-  if (!skipped.empty()) return warn_of_optimizer(model, path, "the file has other variables");
-  assign_stored(file, stored);
+  const auto stored = keras2 ? find_keras2_optimizer(file, optimizer) : find_optimizer(file, optimizer, config);
+  if (stored) return assign_stored(*stored);
+  print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + optimizer.name() +
+                        "\" is not restored: the file has other variables than it. It starts anew.");
 }
 
 /// All groups of a model, and of its optimizer.
 std::vector<KerasWeights> groups_of(const Model& model, const std::string& path) {
   std::vector<KerasWeights> groups = keras_weights(model);
   if (!model.compiled()) return groups;
-  if (has_keras_variables(model.optimizer()))
-    groups.push_back(keras_weights(model.optimizer()));
-  else
+  if (!has_keras_variables(model.optimizer()))
     print_warning({}, "[Model.save] \"" + path + "\": the state of the optimizer \"" + model.optimizer().name() +
                           "\" is not saved, because its variables differ from Keras's. Save to a folder to keep it.");
+  else
+    for (KerasWeights& group : keras_optimizer_weights(model.optimizer())) groups.push_back(std::move(group));
   return groups;
 }
 
@@ -128,10 +140,10 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
   hdf5::Reader file = archive.weights();
-  assign_stored(file, find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
+  assign_stored(find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, config);
-  restore_optimizer(*model, file, path);
+  restore_optimizer(*model, file, config.value("compile_config", Json()), path);
   return model;
 }
 
@@ -145,11 +157,10 @@ ModelPtr load_h5(const std::string& path, bool compile) {
     json["training_config"] = parse_json(*training, path + "/training_config");
   const SharedObjects shared;
   const ModelPtr model = without_values(json, path);
-  assign_stored(file, find_keras2_weights(file, *model, false, "load_model", nullptr));
+  assign_stored(find_keras2_weights(file, *model, false, "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, json);
-  if (model->compiled() && file.kind("optimizer_weights"))
-    warn_of_optimizer(*model, path, "it is in the format of Keras 2");
+  restore_optimizer(*model, file, nullptr, path);
   return model;
 }
 
@@ -186,7 +197,7 @@ void load_keras_weights(Model& model, const std::string& path, const LoadWeights
                                                  ? find_keras2_weights(file, model, options.by_name, where, mismatches)
                                                  : find_keras_groups(file, keras_weights(model), where, mismatches);
   warn_of_skipped(skipped, where);
-  assign_stored(file, stored);
+  assign_stored(stored);
 }
 
 }  // namespace etude
