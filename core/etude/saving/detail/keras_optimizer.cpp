@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -145,29 +146,35 @@ std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, co
   return groups;
 }
 
-std::optional<std::vector<StoredVariable>> find_keras2_optimizer(hdf5::Reader& file, const Optimizer& optimizer) {
+std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
+                                                             const Json& config) {
   const std::string root = "optimizer_weights";
-  const std::vector<std::string> names = file.texts(root, "weight_names").value_or(std::vector<std::string>());
+  const Names names = file.texts(root, "weight_names").value_or(Names());
+  if (names.empty() || !has_keras_variables(optimizer)) return {};
+  std::vector<StoredVariable> stored;
+  const auto add = [&](const Variables& variables, std::span<const std::string> of_variables) {
+    bool same = variables.size() == of_variables.size();
+    for (std::size_t i = 0; same && i < variables.size(); ++i) {
+      stored.push_back({variables[i], &file, file.dataset(root + '/' + of_variables[i])});
+      same = stored.back().dataset.shape == variables[i].shape();
+    }
+    return same;
+  };
+  if (names.front().find(':') == std::string::npos) {  // Keras 3
+    if (!add(keras_optimizer_weights(optimizer, config).front().variables, names)) return {};
+    return stored;
+  }
   const std::vector<Variables> slots = optimizer.slots();
   const Variables variables = optimizer.keras_variables();
   // The learning rate is in the config. Those with further variables differ from the optimizers of Keras 2.
   std::size_t known = variables.size() > 1 && variables[1].name().ends_with("/learning_rate") ? 2 : 1;
   for (const Variables& each : slots) known += each.size();
-  if (names.empty() || optimizer.loss_scale() || variables.size() != known) return {};
+  if (optimizer.loss_scale() || variables.size() != known) return {};
   const std::vector<Names> kinds = kinds_of(names);
-  std::vector<StoredVariable> stored;
-  const auto add = [&](const Variable& variable, const std::string& name) {
-    stored.push_back({variable, &file, file.dataset(root + '/' + name)});
-    return stored.back().dataset.shape == variable.shape();
-  };
-  if (!add(variables.front(), names.front())) return {};
-  if (slots.empty()) return stored;  // in Keras 2 SGD without momentum has slots, too
-  if (kinds.size() != slots.size()) return {};
-  for (std::size_t kind = 0; kind < slots.size(); ++kind) {
-    if (kinds[kind].size() != slots[kind].size()) return {};
-    for (std::size_t i = 0; i < slots[kind].size(); ++i)
-      if (!add(slots[kind][i], kinds[kind][i])) return {};
-  }
+  bool same = add({variables.front()}, std::span(names).first(1));
+  if (!slots.empty()) same = same && kinds.size() == slots.size();  // else SGD, which has unused slots in Keras 2
+  for (std::size_t kind = 0; same && kind < slots.size(); ++kind) same = add(slots[kind], kinds[kind]);
+  if (!same) return {};
   return stored;
 }
 

@@ -19,8 +19,9 @@ bool has_keras_variables(const Optimizer& optimizer);
 /// it has the order of the optimizers inside.
 std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, const Json& config = nullptr);
 
-/// What an .h5 file of Keras 2 has for an optimizer: the number of its steps, and its slots, kind by kind. Nothing if
-/// it has others than the optimizer, which is built.
-std::optional<std::vector<StoredVariable>> find_keras2_optimizer(hdf5::Reader& file, const Optimizer& optimizer);
+/// What a whole model in an .h5 file, of Keras 2 or 3, has for an optimizer, which is built: all variables, or in Keras
+/// 2 the number of its steps, and its slots kind by kind. Nothing if it has others than the optimizer.
+std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
+                                                             const Json& config);
 
 }  // namespace etude
