@@ -17,6 +17,7 @@
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/save_model.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
+#include "etude/saving/detail/weights_shards.hpp"
 #include "etude/saving/load_model.hpp"
 
 namespace etude {
@@ -237,15 +238,26 @@ void load_keras_weights(Model& model, const std::string& path, const LoadWeights
         "out.");
   std::vector<std::string> skipped;
   std::vector<std::string>* const mismatches = options.skip_mismatch ? &skipped : nullptr;
+  const FileFormat format = format_of(path, *vfs_or_host({}, where));
+  const bool in_shards = format == FileFormat::keras_shards;
   std::optional<KerasArchive> archive;
-  if (format_of(path, *vfs_or_host({}, where)) == FileFormat::keras) archive.emplace(path);
-  hdf5::Reader file = archive ? archive->weights() : open_hdf5(path, "load_weights");
-  const bool keras2 = is_keras2(file);
+  if (format == FileFormat::keras) archive.emplace(path);
+  std::optional<KerasShards> shards;
+  if (in_shards) shards.emplace(path, where);
+  std::unique_ptr<hdf5::Reader> file;
+  if (archive)
+    file.reset(new hdf5::Reader(archive->weights()));
+  else if (!in_shards)
+    file.reset(new hdf5::Reader(open_hdf5(path, "load_weights")));
+  const bool keras2 = file && is_keras2(*file);
   check(keras2 || !options.by_name, ErrorKind::value, where,
         "by_name for a file of Keras 3 - expected one of Keras 2 (.h5) - leave it out.");
+  const auto files_of = [&](const std::string& group) {
+    return in_shards ? shards->files_of(group) : std::vector{file.get()};
+  };
   const std::vector<StoredVariable> stored = keras2
-                                                 ? find_keras2_weights(file, model, options.by_name, where, mismatches)
-                                                 : find_keras_groups(file, keras_weights(model), where, mismatches);
+                                                 ? find_keras2_weights(*file, model, options.by_name, where, mismatches)
+                                                 : find_keras_groups(files_of, keras_weights(model), where, mismatches);
   warn_of_skipped(skipped, where);
   assign_stored(stored);
 }

@@ -109,7 +109,8 @@ void load_weights(Model& model, const std::string& path, const LoadWeightsOption
   check_is_path(path, "load_weights");
   check_built(model, "load_weights");
   const FileFormat format = format_of(path, *vfs_or_host({}, "load_weights"));
-  if (format == FileFormat::keras || format == FileFormat::hdf5) return load_keras_weights(model, path, options);
+  if (format == FileFormat::keras || format == FileFormat::hdf5 || format == FileFormat::keras_shards)
+    return load_keras_weights(model, path, options);
   check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
         "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
   const std::string where = "load_weights \"" + path + '"';

@@ -8,6 +8,7 @@
 #include "etude/data/npz.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/tfjs_weights.hpp"
+#include "etude/saving/detail/weights_shards.hpp"
 
 namespace etude {
 namespace {
@@ -37,6 +38,9 @@ std::vector<NamedTensor> read_weights(const std::string& path, const std::string
   std::vector<NamedTensor> tensors;
   if (format == FileFormat::safetensors) {
     tensors = parse_safetensors(bytes, path, wanted).tensors;
+  } else if (format == FileFormat::safetensors_shards) {
+    tensors =
+        read_safetensors_shards({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path, *files, wanted);
   } else if (format == FileFormat::npz) {
     tensors = arrays_in(bytes, path);
   } else if (format == FileFormat::tfjs) {
