@@ -97,9 +97,10 @@ void check_is_weights_file(const std::string& path, std::string_view where) {
         "name.");
 }
 
-void save_weights(const Model& model, const std::string& path) {
+void save_weights(const Model& model, const std::string& path, const SaveOptions& options) {
   check_is_weights_file(path, "save_weights");
   check_built(model, "save_weights");
+  check_may_write(path, options, "save_weights");
   const CheckpointWriteTimer timer;
   if (path.ends_with(".weights.h5")) return save_keras_weights(model, path);
   write_weights(path, values_of(named_weights(model)));
