@@ -5,7 +5,6 @@
 
 #include "etude/base/detail/archive.hpp"
 #include "etude/etude.hpp"
-#include "etude/saving/hdf5/detail/hdf5_writer.hpp"
 #include "files_in_memory.hpp"
 #include "golden.hpp"
 #include "scratch_folder.hpp"
@@ -209,26 +208,24 @@ TEST_CASE("a vocabulary that data gave is beside the config of a .keras file, on
 
 TEST_CASE("a damaged vocabulary, and a model of strings alone, are Errors", "[text][saving][errors]") {
   const testing::FilesInMemory scope;
-  const auto error = [](const char* class_name, const char* dtype, const std::string& vocabulary) {
+  const auto error = [](const std::string& kind, const json& unknown, const std::string& vocabulary) {
+    const bool of_strings = unknown.is_string();
+    const json input{{"batch_shape", {nullptr, 3}}, {"dtype", of_strings ? "string" : "int64"}};
+    const json lookup{{"name", "a"}, {"vocabulary", nullptr}, {"oov_token", unknown}};
+    const json layers{{{"class_name", "InputLayer"}, {"config", input}},
+                      {{"class_name", of_strings ? "StringLookup" : "IntegerLookup"}, {"config", lookup}}};
+    const json model{{"class_name", "Sequential"}, {"config", {{"layers", layers}}}};
     const auto archive = create_archive("m.keras");
     archive->add("metadata.json", "{}");
-    archive->add("config.json", R"({"class_name": "Sequential", "config": {"layers": [{"class_name": "InputLayer",
-        "config": {"batch_shape": [null, 3], "dtype": ")" +
-                                    std::string(dtype) + R"("}}, {"class_name": ")" + class_name +
-                                    R"(", "config": {"name": "a", "vocabulary": null}}]}})");
-    hdf5::Writer writer;
-    archive->begin("model.weights.h5", false, writer.size());
-    writer.start([&](std::string_view bytes) { archive->append(bytes); });
-    writer.finish();
-    archive->add("assets/layers/" + std::string(*class_name == 'I' ? "integer" : "string") + "_lookup/vocabulary.txt",
-                 vocabulary);
+    archive->add("config.json", model.dump());
+    archive->add("assets/layers/" + kind + "/vocabulary.txt", vocabulary);
     archive->commit();
     return error_of([] { load_model("m.keras"); });
   };
-  CHECK_THAT(error("IntegerLookup", "int32", "-1\n3\nb"), ContainsSubstring("line 2 is \"b\" - expected an integer"));
-  CHECK_THAT(error("IntegerLookup", "int32", "-1\n"), ContainsSubstring("called before adapt()"));
-  CHECK_THAT(error("StringLookup", "string", "[UNK]\na\xFF"), ContainsSubstring("line 1 is no UTF-8"));
-  CHECK_THAT(error("StringLookup", "string", "[UNK]\na\nb"), ContainsSubstring("has only layers of strings, \"a\""));
+  CHECK_THAT(error("integer_lookup", -1, "-1\n3\nb"), ContainsSubstring("line 2 is \"b\" - expected an integer"));
+  CHECK_THAT(error("integer_lookup", -1, "-1\n"), ContainsSubstring("called before adapt()"));
+  CHECK_THAT(error("string_lookup", "[UNK]", "[UNK]\na\xFF"), ContainsSubstring("line 1 is no UTF-8"));
+  CHECK_THAT(error("string_lookup", "[UNK]", "[UNK]\na\nb"), ContainsSubstring("has only layers of strings, \"a\""));
   CHECK(load_string_layers("m.keras").count("a") == 1);
 }
 

@@ -44,13 +44,18 @@ struct KerasArchive {
     return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
   /// The description of the model, with the vocabularies in it.
-  Json config(hdf5::Reader& weights) const {
+  Json config() const {
     Json config = parse_json(text(entry(config_name)), path + '/' + config_name);
-    const auto text_of = [&](const std::string& name) {
+    const auto text_at = [&](const std::string& name) {
       const ArchiveEntry* found = reader->find(name);
       return found ? std::optional(text(*found)) : std::nullopt;
     };
-    add_vocabularies(config, text_of, weights, path);
+    const auto weights_at = [&](const std::string& name) -> std::optional<Tensor> {
+      hdf5::Reader file = weights();
+      if (file.kind(name) != hdf5::ObjectKind::dataset) return {};
+      return file.read(file.dataset(name), DType::float32);
+    };
+    add_vocabularies(config, {text_at, weights_at}, path);
     return config;
   }
   hdf5::Reader weights() const {
@@ -173,11 +178,11 @@ void save_keras(const Model& model, const std::string& path) {
 
 ModelPtr load_keras(const std::string& path, bool compile) {
   const KerasArchive archive(path);
-  hdf5::Reader file = archive.weights();
-  Json config = archive.config(file);
+  Json config = archive.config();
   take_strings(config, path);
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
+  hdf5::Reader file = archive.weights();
   assign_stored(find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, config);
@@ -188,8 +193,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
 std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path) {
   check_is_path(path, "load_string_layers");
   const KerasArchive archive(path);
-  hdf5::Reader file = archive.weights();
-  Json config = archive.config(file);
+  Json config = archive.config();
   std::map<std::string, std::shared_ptr<StringLayer>> layers;
   for (const Json& each : take_string_layers(config)) {
     auto layer = std::dynamic_pointer_cast<StringLayer>(object_from_json<Layer>(each));
