@@ -7,7 +7,6 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
-#include "etude/layers/string_layer.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/keras_assets.hpp"
@@ -15,10 +14,8 @@
 #include "etude/saving/detail/keras_store.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
-#include "etude/saving/detail/save_model.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
 #include "etude/saving/detail/weights_shards.hpp"
-#include "etude/saving/load_model.hpp"
 
 namespace etude {
 namespace {
@@ -190,8 +187,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   return model;
 }
 
-std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path) {
-  check_is_path(path, "load_string_layers");
+std::map<std::string, std::shared_ptr<StringLayer>> load_keras_strings(const std::string& path) {
   const KerasArchive archive(path);
   Json config = archive.config();
   std::map<std::string, std::shared_ptr<StringLayer>> layers;

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 
+#include "etude/layers/string_layer.hpp"
 #include "etude/training/load_weights_options.hpp"
 #include "etude/training/model.hpp"
 
@@ -15,6 +18,9 @@ void save_keras(const Model& model, const std::string& path);
 /// The model in a .keras file of Keras 3, or of Keras 2.13 and later. `compile`: as it was compiled, with the state of
 /// its optimizer; a warning says if that does not fit, and then it starts anew.
 ModelPtr load_keras(const std::string& path, bool compile);
+
+/// The layers of strings that load_keras leaves out, by their names, with their vocabularies.
+std::map<std::string, std::shared_ptr<StringLayer>> load_keras_strings(const std::string& path);
 
 /// The model in an .h5 file, as Keras 2 writes it; `compile` as above.
 ModelPtr load_h5(const std::string& path, bool compile);
