@@ -229,6 +229,36 @@ TEST_CASE("weights: beside the model, one tensor of a file is in memory while it
   CHECK(alike(other, model));
 }
 
+TEST_CASE("weights: those of Hugging Face in several files are loaded by their index", "[saving][errors]") {
+  const FilesInMemory scope;
+  const Built model;
+  const std::vector<Tensor> weights = model.get_weights();
+  scope.files->make_folder("hf");
+  const auto shard = [&](const char* file, const std::vector<NamedTensor>& tensors) {
+    save_safetensors(std::string("hf/") + file, {tensors});
+  };
+  shard("model-00001-of-00002.safetensors", {{"dense/kernel", weights[0]}, {"dense/bias", weights[1]}});
+  shard("model-00002-of-00002.safetensors",
+        {{"dense_1/kernel", weights[2]}, {"dense_1/bias", weights[3]}, {"more", weights[3]}});
+  const auto load = [&](const std::string& last) {
+    write(*scope.files, "hf/model.safetensors.index.json",
+          R"({"metadata": {"total_size": 132}, "weight_map": {
+        "dense/kernel": "model-00001-of-00002.safetensors", "dense/bias": "model-00001-of-00002.safetensors",
+        "dense_1/kernel": "model-00002-of-00002.safetensors", "dense_1/bias": )" +
+              last + "}}");
+    Built other;
+    other.set_weights({samples::waves({6, 4}), samples::waves({4}), samples::waves({4, 1}), samples::waves({1})});
+    other.load_weights("hf/model.safetensors.index.json");
+    CHECK(alike(other, model));
+  };
+  load(R"("model-00002-of-00002.safetensors")");
+  CHECK_THAT(error_of([&] { load(R"("model-00001-of-00002.safetensors")"); }),
+             ContainsSubstring("no tensor \"dense_1/bias\" in \"model-00001-of-00002.safetensors\""));
+  for (const char* name : {R"("../w.safetensors")", R"("/w.safetensors")", R"("a/w.safetensors")",
+                           R"("a\\w.safetensors")", R"("..")", R"("C:w")", R"("")", "3", "{}"})
+    CHECK_THAT(error_of([&] { load(name); }), ContainsSubstring("which is no name in the folder of the index"));
+}
+
 TEST_CASE("formats: files and folders are recognized by their contents, then by their names", "[saving]") {
   MemoryVfs files;
   const auto of = [&](const std::string& path, std::string_view text) {
@@ -239,6 +269,8 @@ TEST_CASE("formats: files and folders are recognized by their contents, then by 
   CHECK(of("b.bin", safetensors_file(std::vector<NamedTensor>{})) == FileFormat::safetensors);
   CHECK(of("c", R"({"modelTopology": {}, "weightsManifest": []})") == FileFormat::tfjs);
   CHECK(of("d.json", R"({"class_name": "Sequential"})") == FileFormat::unknown);
+  CHECK(of("q", R"({"metadata": {}, "weight_map": {"a": "b.safetensors"}})") == FileFormat::safetensors_shards);
+  CHECK(of("r", R"({"metadata": {}, "weight_map": {"/vars": ["b.weights.h5"]}})") == FileFormat::keras_shards);
   CHECK(of("e", "\x80\x02}q") == FileFormat::pickle);
   CHECK(of("f.onnx", "\x08\x07") == FileFormat::onnx);
   CHECK(of("g", "....TFL3") == FileFormat::tflite);

@@ -99,6 +99,11 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   return model;
 }
 
+std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path) {
+  check_is_path(path, "load_string_layers");
+  return load_keras_strings(path);
+}
+
 ModelPtr model_from_json(std::string_view text) { return compiled_from_json(parse_json(text, "config")); }
 
 }  // namespace etude

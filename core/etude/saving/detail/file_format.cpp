@@ -22,6 +22,8 @@ constexpr Refusal refusals[]{
     {keras, "is a whole model of Keras", "load it as a model"},
     {hdf5, "is an HDF5 file", "check that it is one of Keras"},
     {safetensors, "is a file of safetensors", "load its weights into a model of the same layers"},
+    {keras_shards, "is an index of weights in several files", "load them into a model of the same layers"},
+    {safetensors_shards, "is an index of weights in several files", "load them into a model of the same layers"},
     {npz, "is an archive of arrays", "load its weights into a model of the same layers"},
     {tfjs, "is a model of TensorFlow.js", "load its weights into a model of the same layers"},
     {saved_model, "is a SavedModel of TensorFlow, which contains code",
@@ -113,7 +115,10 @@ FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>&
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos || text[begin] != '{') return format_by_name(path);
   text = begin_of(*source, source->size());
-  return text.find("\"weightsManifest\"") != text.npos ? tfjs : unknown;
+  const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
+  if (has("\"weightsManifest\"")) return tfjs;
+  if (!has("\"weight_map\"")) return unknown;
+  return has(".safetensors\"") ? safetensors_shards : keras_shards;
 }
 
 FileFormat format_of(const std::string& path, Vfs& files) {

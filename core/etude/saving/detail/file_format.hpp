@@ -17,6 +17,8 @@ enum class FileFormat : std::uint8_t {
   keras,         // a ZIP archive with config.json and model.weights.h5
   hdf5,          // a whole model of Keras 2, or weights of Keras 3 (.weights.h5)
   safetensors,
+  keras_shards,        // .weights.json, beside its .weights.h5
+  safetensors_shards,  // model.safetensors.index.json, beside its files
   npz,
   tfjs,           // model.json, beside its shards
   saved_model,    // of TensorFlow

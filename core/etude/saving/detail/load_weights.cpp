@@ -98,9 +98,10 @@ void check_is_weights_file(const std::string& path, std::string_view where) {
         "name.");
 }
 
-void save_weights(const Model& model, const std::string& path) {
+void save_weights(const Model& model, const std::string& path, const SaveOptions& options) {
   check_is_weights_file(path, "save_weights");
   check_built(model, "save_weights");
+  check_may_write(path, options, "save_weights");
   const CheckpointWriteTimer timer;
   if (path.ends_with(".weights.h5")) return save_keras_weights(model, path);
   write_weights(path, stored_values_of(named_weights(model)));
@@ -110,7 +111,8 @@ void load_weights(Model& model, const std::string& path, const LoadWeightsOption
   check_is_path(path, "load_weights");
   check_built(model, "load_weights");
   const FileFormat format = format_of(path, *vfs_or_host({}, "load_weights"));
-  if (format == FileFormat::keras || format == FileFormat::hdf5) return load_keras_weights(model, path, options);
+  if (format == FileFormat::keras || format == FileFormat::hdf5 || format == FileFormat::keras_shards)
+    return load_keras_weights(model, path, options);
   check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
         "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
   const std::string where = "load_weights \"" + path + '"';

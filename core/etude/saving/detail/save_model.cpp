@@ -6,6 +6,7 @@
 #include <map>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/detail/checkpoint_format.hpp"
 #include "etude/saving/detail/keras_file.hpp"
@@ -46,9 +47,15 @@ void check_built(const Model& model, std::string_view where) {
         "\" has no weights yet - expected a built model - call build() or fit() first.");
 }
 
-void save_model(const Model& model, const std::string& folder) {
+void check_may_write(const std::string& path, const SaveOptions& options, std::string_view where) {
+  check(options.overwrite || !vfs_or_host({}, where)->exists(path), ErrorKind::io, where, '"', path,
+        "\" exists - expected a new name, because overwrite is false - choose another name, or leave overwrite out.");
+}
+
+void save_model(const Model& model, const std::string& folder, const SaveOptions& options) {
   check_saves_to(folder, "Model.save");
   check_built(model, "Model.save");
+  check_may_write(folder, options, "Model.save");
   check(model.own_weights().empty(), ErrorKind::value, "Model.save", '"', model.name(), "\" has the variable \"",
         model.own_weights().empty() ? "" : model.own_weights().front().name(),
         "\" outside its layers, which no config describes - expected weights of layers only - save the weights "

@@ -10,11 +10,18 @@
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/safetensors_file.hpp"
 #include "etude/saving/detail/tfjs_weights.hpp"
+#include "etude/saving/detail/weights_shards.hpp"
 
 namespace etude {
 namespace {
 
 constexpr std::string_view expected = "weights as safetensors, as .npz or as a model.json of TensorFlow.js";
+
+std::string whole_text(FileSource& source) {
+  std::string text(static_cast<std::size_t>(source.size()), ' ');
+  source.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
 
 }  // namespace
 
@@ -33,12 +40,12 @@ std::vector<StoredTensor> read_weights(const std::string& path, const std::strin
   std::vector<StoredTensor> tensors;
   if (format == FileFormat::safetensors) {
     tensors = open_safetensors(source, path, wanted).tensors;
+  } else if (format == FileFormat::safetensors_shards) {
+    tensors = safetensors_shards(whole_text(*source), path, *files, wanted);
   } else if (format == FileFormat::npz) {
     tensors = npz_arrays(source, path);
   } else if (format == FileFormat::tfjs) {
-    std::string text(static_cast<std::size_t>(source->size()), ' ');
-    source->read(0, std::as_writable_bytes(std::span(text)));
-    tensors = tfjs_weights(parse_json(text, path).value("weightsManifest", Json()), path, files, wanted);
+    tensors = tfjs_weights(parse_json(whole_text(*source), path).value("weightsManifest", Json()), path, files, wanted);
   } else {
     refuse_format(format, path, where, expected);
   }
