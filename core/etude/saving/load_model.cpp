@@ -10,6 +10,7 @@
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/save_model.hpp"
+#include "etude/saving/detail/tfjs_model.hpp"
 
 namespace etude {
 namespace {
@@ -61,7 +62,9 @@ ModelPtr without_values(const Json& json) {
 ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
   if (format == FileFormat::keras) return load_keras(path, compile);
   if (format == FileFormat::hdf5) return load_h5(path, compile);
-  refuse_format(format, path, "load_model", "the folder of a saved model, a .keras file, or an .h5 file of Keras 2");
+  if (format == FileFormat::tfjs) return load_tfjs(path, compile);
+  refuse_format(format, path, "load_model",
+                "the folder of a saved model, a .keras file, an .h5 file of Keras 2, or a model.json of TensorFlow.js");
 }
 
 }  // namespace

@@ -215,7 +215,8 @@ std::vector<NamedTensor> read_tfjs_weights(const Json& manifest, const std::stri
   return result;
 }
 
-Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::string& folder, Vfs& files) {
+Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::string& folder, Vfs& files,
+                        const std::string& prefix) {
   constexpr std::size_t most = std::size_t{4} << 20;
   Json weights = Json::array(), paths = Json::array();
   std::string all;
@@ -231,7 +232,7 @@ Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::stri
   }
   const std::size_t count = (all.size() + most - 1) / most;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string name = "group1-shard" + std::to_string(i + 1) + "of" + std::to_string(count) + ".bin";
+    const std::string name = prefix + "group1-shard" + std::to_string(i + 1) + "of" + std::to_string(count) + ".bin";
     files.replace(folder + '/' + name, {std::string_view(all).substr(i * most, most)});
     paths.push_back(name);
   }
