@@ -70,6 +70,7 @@ ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
 }  // namespace
 
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
+  const FilesScope scope(options.files);
   check_is_path(folder, "load_model");
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
   if (const PathKind kind = files->kind(folder); kind != PathKind::folder) {
@@ -91,6 +92,10 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   if (!options.compile || !compiled) return model;
   compile_again(*model, config, checkpoint->group("optimizer"));
   return model;
+}
+
+ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& options) {
+  return load_model("model", {.compile = options.compile, .files = files_with("model", bytes)});
 }
 
 ModelPtr model_from_json(std::string_view text) { return compiled_from_json(parse_json(text, "config")); }
