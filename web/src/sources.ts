@@ -97,7 +97,7 @@ function shardsIn(bytes: Uint8Array): string[] {
   try {
     const { weightsManifest } = JSON.parse(new TextDecoder().decode(bytes)) as { weightsManifest?: { paths?: unknown[] }[] };
     const paths = (weightsManifest ?? []).flatMap((group) => group.paths ?? []);
-    return paths.filter((path): path is string => typeof path === 'string' && /^[^/\\]+$/.test(path) && !/^\.+$/.test(path));
+    return paths.map((path) => String(path).replace(/^\.\//, '')).filter((path) => /^[^/\\]+$/.test(path) && !/^\.+$/.test(path));
   } catch {
     return [];
   }

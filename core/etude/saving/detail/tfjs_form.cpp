@@ -76,7 +76,7 @@ Json activation(const Json& value, const Place& place) {
   if (value.is_null()) return "linear";
   if (value == "silu") return "swish";
   if (!value.is_string() || !is_among(activations, value.get_ref<const std::string&>()))
-    place.lacks(" with the activation ", text_of(value));
+    place.lacks(" with the activation ", json_text(value));
   return value;
 }
 
@@ -220,6 +220,31 @@ Json layer_of(const Json& layer) {
   return plain_layer(layer, {text_of(config.value("name", Json(""))), class_name});
 }
 
+/// TensorFlow.js writes the options of the cell of an RNN also as options of the layer.
+void remove_options_of_cell(Json& config) {
+  const Json cell = config.value("cell", Json());
+  if (!cell.is_object() || !cell.value("config", Json()).is_object()) return;
+  for (const auto& [name, value] : cell["config"].items())
+    if (name != "name" && name != "trainable" && name != "dtype") config.erase(name);
+}
+
+/// The shape of the only input of a layer or model, if its config has it.
+const Json* input_shape_of(const Json& layer) {
+  if (!layer.is_object() || !layer.contains("config") || !layer["config"].is_object()) return nullptr;
+  const Json& config = layer["config"];
+  for (const char* name : {"batch_input_shape", "batch_shape", "build_input_shape"})
+    if (config.contains(name)) return &config[name];
+  const auto inner = config.find("layers");
+  return inner == config.end() || !inner->is_array() || inner->empty() ? nullptr : input_shape_of(inner->front());
+}
+
+/// A model that begins with another has the shape of its input there.
+void add_input_shape(Json& config) {
+  const auto inner = config.find("layers");
+  if (inner == config.end() || !inner->is_array() || inner->empty() || config.contains("build_input_shape")) return;
+  if (const Json* shape = input_shape_of(inner->front())) config["build_input_shape"] = Json(*shape);
+}
+
 }  // namespace
 
 Json tfjs_topology(const Json& model) {
@@ -229,14 +254,29 @@ Json tfjs_topology(const Json& model) {
   return result;
 }
 
-void check_tfjs_activations(const Json& topology, const std::string& path) {
-  if (topology.is_object() && topology.contains("config") && topology["config"].is_object())
-    for (const auto& [name, value] : topology["config"].items())
-      check(!name.ends_with("activation") || (value != "hard_sigmoid" && value != "hardSigmoid"), ErrorKind::value,
-            "load_model", '"', path, "\" has a layer with \"hard_sigmoid\", which is 0.2 x + 0.5 in TensorFlow.js and ",
-            "x / 6 + 0.5 here - expected other activations - train the model with \"sigmoid\" instead.");
-  if (topology.is_structured())
-    for (const Json& each : topology) check_tfjs_activations(each, path);
+Json read_tfjs_topology(const Json& topology, const std::string& path) {
+  if (topology.is_array()) {
+    Json result = Json::array();
+    for (const Json& each : topology) result.push_back(read_tfjs_topology(each, path));
+    return result;
+  }
+  if (!topology.is_object()) return topology;
+  Json result = Json::object();
+  for (const auto& [name, value] : topology.items()) {
+    check(!name.ends_with("activation") || value != "hard_sigmoid", ErrorKind::value, "load_model", '"', path,
+          "\" has a layer with \"hard_sigmoid\", which is 0.2 x + 0.5 in TensorFlow.js and ",
+          "x / 6 + 0.5 here - expected other activations - train the model with \"sigmoid\" instead.");
+    // It writes null for what was not passed.
+    if (!value.is_null() || name == "merge_mode") add_member(result, name, read_tfjs_topology(value, path));
+  }
+  const Json class_name = result.value("class_name", Json());
+  if (!result.contains("config") || !result["config"].is_object()) return result;
+  if (class_name == "RNN") remove_options_of_cell(result["config"]);
+  if (class_name == "Sequential") add_input_shape(result["config"]);
+  // Early versions had no such option.
+  const bool is_gru = class_name == "GRU" || class_name == "GRUCell";
+  if (is_gru && !result["config"].contains("reset_after")) result["config"]["reset_after"] = false;
+  return result;
 }
 
 }  // namespace etude

@@ -61,6 +61,7 @@ Json description_in(const Json& json, const std::string& path) {
   check(topology.is_object() && topology.contains("class_name") && describes_model(topology), ErrorKind::data,
         "load_model", '"', path, "\" has no model as its \"modelTopology\" - expected a Sequential or Functional one ",
         "- save it again, or load its weights by load_weights.");
+  topology = read_tfjs_topology(topology, path);
   if (!training.is_null()) topology["training_config"] = std::move(training);
   return topology;
 }
@@ -129,7 +130,6 @@ ModelPtr load_tfjs(const std::string& path, bool compile) {
   const std::vector<std::byte> text = files->read(path);
   const Json json = parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path);
   const Json description = description_in(json, path);
-  check_tfjs_activations(description, path);
   const SharedObjects shared;
   const ModelPtr model = [&] {
     const UnsetVariables scope;
