@@ -66,6 +66,7 @@ class ManifestReader {
   std::string file(const Json& path) const {
     require(path.is_string(), "a path that is no text");
     std::string name = path.get<std::string>();
+    if (name.starts_with("./")) name.erase(0, 2);  // as the downloads of TensorFlow.js are named
     require(!name.empty() && name.size() <= name_limit && name != "." && name != ".." &&
                 name.find_first_of(std::string_view("/\\\0", 3)) == name.npos,
             "the path \"", name.substr(0, 40), "\", which is no name in the folder of the model");
