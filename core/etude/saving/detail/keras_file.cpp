@@ -9,6 +9,7 @@
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/keras_store.hpp"
 #include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
 
@@ -70,6 +71,22 @@ void warn_of_optimizer(const Model& model, const std::string& path, const std::s
                         "\" is not restored: " + reason + ". It starts anew.");
 }
 
+/// Sets the weights, and the states, which no file of Keras has, to zeros.
+void set_values(const Model& model, hdf5::Reader& file, const std::vector<StoredVariable>& stored) {
+  constexpr std::size_t most_bytes = std::size_t{1} << 28;
+  assign_stored(file, stored);
+  std::size_t bytes = 0;
+  for (const NamedVariable& state : named_states(model)) {
+    Variable variable = state.variable;
+    if (variable.replicas() > 0) continue;
+    bytes += variable.bytes();
+    check(variable.bytes() <= most_bytes && bytes <= most_bytes, ErrorKind::data, "load_model", '"', state.name,
+          "\" of shape ", variable.shape(), ", a state that is not in the file - expected at most ", most_bytes,
+          " bytes of states - load the weights into a model that is created in code.");
+    variable.fill(0);
+  }
+}
+
 /// Restores the optimizer's variables, if those in the file are its own.
 void restore_optimizer(Model& model, hdf5::Reader& file, const std::string& path) {
   if (!model.compiled() || !file.kind("optimizer")) return;
@@ -128,7 +145,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
   hdf5::Reader file = archive.weights();
-  assign_stored(file, find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
+  set_values(*model, file, find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, config);
   restore_optimizer(*model, file, path);
@@ -145,7 +162,7 @@ ModelPtr load_h5(const std::string& path, bool compile) {
     json["training_config"] = parse_json(*training, path + "/training_config");
   const SharedObjects shared;
   const ModelPtr model = without_values(json, path);
-  assign_stored(file, find_keras2_weights(file, *model, false, "load_model", nullptr));
+  set_values(*model, file, find_keras2_weights(file, *model, false, "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, json);
   if (model->compiled() && file.kind("optimizer_weights"))
