@@ -1,11 +1,15 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
 
 #include "etude/classes/field.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
+
+class StringLayer;
 
 /// Options of load_model.
 struct LoadModelOptions {
@@ -25,6 +29,16 @@ struct LoadModelOptions {
 /// Error(value) for other formats, with the way to convert them, and for places such as "localstorage://model",
 /// Error(data) for a folder or file that is damaged or holds no model.
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options = {});
+
+/// The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names.
+/// load_model() leaves them out, because models in Étude have numbers only, with a warning: call them on the texts, and
+/// pass their results to the model. Only those count that have an input of the model, in the model itself. Throws as
+/// load_model() does.
+///
+///     const auto vectorize = load_string_layers("reviews.keras").at("text_vectorization");
+///     const ModelPtr model = load_model("reviews.keras");
+///     model->predict((*vectorize)(texts));
+std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path);
 
 /// The model of a text that to_json<Layer>() or Keras wrote, or of the model.json of a TensorFlow.js layers model, with
 /// new weights; compiled if the text says how. Throws as from_json<Layer>() does, Error(value) for a layer that is not

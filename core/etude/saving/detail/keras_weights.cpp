@@ -123,15 +123,4 @@ class Walk {
 
 std::vector<KerasWeights> keras_weights(const Layer& layer) { return Walk(layer).groups; }
 
-bool has_keras_variables(const Optimizer& optimizer) {
-  const std::string_view kind = optimizer.description().class_name();
-  return !kind.empty() && kind != "Adafactor" && kind != "MultiOptimizer" && !optimizer.loss_scale();
-}
-
-KerasWeights keras_weights(const Optimizer& optimizer) {
-  // RMSprop has its slots kind by kind, as Étude's optimizers.
-  const bool by_kind = optimizer.description().class_name() == "RMSprop";
-  return {"optimizer/vars", optimizer.name(), by_kind ? optimizer.variables() : optimizer.keras_variables()};
-}
-
 }  // namespace etude
