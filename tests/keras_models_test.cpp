@@ -27,15 +27,30 @@ struct Case {
     if (data->contains("sample_weight")) weight = {tensor_of_lists(data->at("sample_weight"))};
   }
 
-  static Tensors rows(const Tensors& all, std::int64_t begin, std::int64_t count) {
-    Tensors result;
-    for (const Tensor& each : all) result.push_back(each.rows(begin, begin + count));
-    return result;
+  std::string name() const { return test.at("name"); }
+
+  /// The rows of a step.
+  Batch batch(std::int64_t step, std::int64_t size) const {
+    const std::int64_t begin = step * size % x[0].shape()[0];
+    const auto rows = [&](const Tensors& all) {
+      Tensors result;
+      for (const Tensor& each : all) result.push_back(each.rows(begin, begin + size));
+      return result;
+    };
+    return {rows(x), rows(y), rows(weight)};
   }
 
   json test;
   Tensors x, y, weight;
 };
+
+ModelPtr model_of(const std::string& path) {
+  if (!path.ends_with(".json")) return load_model(path);
+  const std::vector<std::byte> text = host().files->read(path);
+  ModelPtr model = model_from_json({reinterpret_cast<const char*>(text.data()), text.size()});
+  model->load_weights(path);
+  return model;
+}
 
 /// The largest difference between the numbers of a tensor and those of a list, relative to the largest of the list plus 0.01.
 double difference_from(const Tensor& found, const json& list) {
@@ -49,28 +64,27 @@ double difference_from(const Tensor& found, const json& list) {
 
 }  // namespace
 
-TEST_CASE("models that Keras saved in training compute the same, and continue with its losses of 20 steps",
+TEST_CASE("models that Keras and TensorFlow.js saved compute the same, and continue with Keras's losses of 20 steps",
           "[saving][keras]") {
-  const json wholes = golden("whole_models.json").at("cases"), golden_models = golden("keras_models.json");
-  const std::int64_t batch = golden_models.at("batch_size"), before = golden_models.at("steps_before");
-  for (const json& each : golden_models.at("models")) {
-    const Case given(each, wholes);
-    const std::string name = given.test.at("name");
-    INFO(name);
-    const double allowed = name.starts_with("mixed") ? 0.01 : 1e-5;
-    const ModelPtr model = load_model(ETUDE_GOLDEN_DIR "/keras_models/" + name + ".keras");
-    const Tensors outputs = model->call_all(given.x);
-    REQUIRE(outputs.size() == given.test.at("outputs").size());
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      CHECK(difference_from(outputs[i], given.test.at("outputs")[i]) < allowed);
-    if (!given.test.contains("losses")) continue;
-    const std::int64_t count = given.x[0].shape()[0];
-    std::int64_t step = before;
-    for (const json& loss : given.test.at("losses")) {
-      const std::int64_t begin = step++ * batch % count;
-      Logs logs = model->train_on_batch(Batch{Case::rows(given.x, begin, batch), Case::rows(given.y, begin, batch),
-                                              Case::rows(given.weight, begin, batch)});
-      CHECK(std::abs(logs["loss"] - loss.get<double>()) < std::max(1.0, std::abs(loss.get<double>())) * 10 * allowed);
+  const json wholes = golden("whole_models.json").at("cases");
+  for (const char* const list : {"keras_models.json", "keras2_models.json", "tfjs_models.json"}) {
+    const json models = golden(list);
+    for (const json& each : models.at("models")) {
+      const Case given(each, wholes);
+      INFO(list << ' ' << given.test.at("name"));
+      const double allowed = given.name().starts_with("mixed") ? 0.01 : 1e-5;
+      const ModelPtr model = model_of(ETUDE_GOLDEN_DIR "/" + given.test.at("file").get<std::string>());
+      const Tensors outputs = model->call_all(given.x);
+      REQUIRE(outputs.size() == given.test.at("outputs").size());
+      for (std::size_t i = 0; i < outputs.size(); ++i)
+        CHECK(difference_from(outputs[i], given.test.at("outputs")[i]) < allowed);
+      if (!given.test.contains("losses")) continue;
+      const std::int64_t batch = models.at("batch_size");
+      std::int64_t step = models.at("steps_before");
+      for (const json& loss : given.test.at("losses")) {
+        const double expected = loss, found = model->train_on_batch(given.batch(step++, batch))["loss"];
+        CHECK(std::abs(found - expected) < 10 * allowed * std::max(1.0, std::abs(expected)));
+      }
     }
   }
 }

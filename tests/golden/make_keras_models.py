@@ -39,8 +39,8 @@ def leaves(values):
 class Case:
     """A model with inputs and targets, of which a step takes some rows."""
 
-    def __init__(self, name, build, optimizer=None, loss=None, loss_weights=None, weighted=False, vary=None, x=None):
-        draws = Draws(name)
+    def __init__(self, name, build, optimizer=None, loss=None, loss_weights=None, weighted=False, vary=None, x=None, draws=False):
+        self.draws, draws = draws, Draws(name)
         self.model, self.own = build(), x is not None
         graph = getattr(self.model, "_functional", self.model)
         self.into, self.outof = graph._inputs_struct, graph._outputs_struct
@@ -78,15 +78,17 @@ def computed(name, **given):
     if policy:
         keras.config.set_dtype_policy(policy)
     case = Case(name, **given)
-    result = {"name": name}
+    result = {"name": name, "file": f"keras_models/{name}.keras"}
+    if isinstance(case.into, dict):
+        result["keys"] = sorted(case.into)  # the order of x
     if case.own:
         result["x"] = [each.tolist() for each in case.x]
         result["y"] = [each.tolist() for each in case.y]
     for number in range(BEFORE if case.y else 0):
         case.step(number)
-    case.model.save(os.path.join(FOLDER, "keras_models", f"{name}.keras"))
+    case.model.save(os.path.join(FOLDER, result["file"]))
     result["outputs"] = [digits(each) for each in leaves(case.model(case.inputs(slice(0, ROWS)), training=False))]
-    if case.y and given["optimizer"] is not None and not given.get("draws"):
+    if case.y and not case.draws:
         result["losses"] = [float(f"{case.step(BEFORE + number):.8g}") for number in range(AFTER)]
         assert np.isfinite(result["losses"]).all(), (name, result["losses"])
     if policy:
@@ -98,6 +100,7 @@ def main():
     result = json.load(open(RESULT)) if os.path.exists(RESULT) else {}
     cases = {case["name"]: case for case in result.get("models", [])}
     every = {**{name: given for name, given in MODELS.items() if name != "causal_attention"}, **FILES}  # that has a class of its own
+    every["channels_first"]["loss"] = "huber"  # Keras does not save its delta
     for name in sys.argv[1:] or every:
         try:
             cases[name] = computed(name, **every[name])
