@@ -15,8 +15,8 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-/// A case of keras_models.json, with the inputs and targets of the case of that name in whole_models.json unless it has its
-/// own.
+/// A case of keras_models.json, with the inputs and targets of the case of that name in whole_models.json unless it has
+/// its own.
 struct Case {
   Case(const json& given, const json& wholes) : test(given) {
     const json* data = &test;
@@ -52,7 +52,8 @@ ModelPtr model_of(const std::string& path) {
   return model;
 }
 
-/// The largest difference between the numbers of a tensor and those of a list, relative to the largest of the list plus 0.01.
+/// The largest difference between the numbers of a tensor and those of a list, relative to the largest of the list plus
+/// 0.01.
 double difference_from(const Tensor& found, const json& list) {
   double largest = 0.01, most = 0;
   REQUIRE(static_cast<std::size_t>(found.size()) == list.size());

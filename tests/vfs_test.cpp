@@ -1,3 +1,4 @@
+#include <unistd.h>
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>

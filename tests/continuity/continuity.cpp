@@ -1,6 +1,8 @@
-// A part of a training, as train.mjs; continuity.mjs runs both in turn. Prints {"batches", "loss": […], "accuracy": […]}.
+// A part of a training, as train.mjs; continuity.mjs runs both in turn. Prints {"batches", "loss": […], "accuracy":
+// […]}.
 //   etude_continuity resume FOLDER [BATCH]      from the backup in FOLDER, if there is one, to BATCH or to the end
-//   etude_continuity train PATH FIRST LAST      epochs FIRST to LAST of the model saved at PATH, a new one if FIRST is 0
+//   etude_continuity train PATH FIRST LAST      epochs FIRST to LAST of the model saved at PATH, a new one if FIRST is
+//   0
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -47,10 +49,9 @@ Tensor signs_of(const Tensor& x) {
 
 /// A file of Keras lacks the states of random draws, so a model for one draws none.
 ModelPtr new_model(bool draws) {
-  auto model = std::make_shared<Sequential>(
-      std::vector<LayerPtr>{layers::dense({.units = 6, .activation = "relu"}), layers::batch_normalization(),
-                            layers::dropout({.rate = draws ? 0.3 : 0.0}),
-                            layers::dense({.units = 1, .activation = "sigmoid"})});
+  auto model = std::make_shared<Sequential>(std::vector<LayerPtr>{
+      layers::dense({.units = 6, .activation = "relu"}), layers::batch_normalization(),
+      layers::dropout({.rate = draws ? 0.3 : 0.0}), layers::dense({.units = 1, .activation = "sigmoid"})});
   model->compile({.optimizer = "adam", .loss = "binary_crossentropy", .metrics = {"accuracy"}});
   return model;
 }

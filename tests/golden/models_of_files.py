@@ -116,8 +116,8 @@ def stacked_cells():
 
 @file(ADAM, x=normal((5, 3)))
 def two_directions():
-    backward = layers.GRU(2, return_sequences=True, go_backwards=True)
-    return sequence((5, 3), layers.Bidirectional(layers.LSTM(3, return_sequences=True), backward_layer=backward), layers.GlobalMaxPooling1D(), layers.Dense(2))
+    backward = layers.LSTM(2, return_sequences=True, go_backwards=True, activation="relu")
+    return sequence((5, 3), layers.Bidirectional(layers.LSTM(2, return_sequences=True), backward_layer=backward), layers.GlobalMaxPooling1D(), layers.Dense(2))
 
 
 @file(("AdamW", {"learning_rate": 0.01, "weight_decay": 0.02}), x=normal((4, 6)))
@@ -130,12 +130,12 @@ def group_query_attention():
 @file(("RMSprop", {"learning_rate": 0.01, "momentum": 0.5}), x=normal((5, 5, 2)))
 def nested_deep():
     def block(filters):
-        x = keras.Input((None, None, 2))
-        return keras.Model(x, layers.Conv2D(filters, 2, activation="relu")(layers.BatchNormalization()(x)))
+        x = keras.Input((5, 5, 2))
+        return keras.Model(x, layers.Conv2D(filters, 2, padding="same", activation="relu")(layers.BatchNormalization()(x)))
     first = block(2)
     x = keras.Input((5, 5, 2))
-    y = keras.Sequential([first, block(2)])(x)
-    return keras.Model(x, layers.Dense(2)(layers.Concatenate()([layers.Flatten()(first(y)), layers.GlobalAveragePooling2D()(first(x))])))
+    y = keras.Sequential([block(2), block(2)])(first(x))
+    return keras.Model(x, layers.Dense(2)(layers.Concatenate()([layers.Flatten()(y), layers.GlobalAveragePooling2D()(first(y))])))
 
 
 @file(ADAM, x=normal((5,)))

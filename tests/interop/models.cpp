@@ -1,9 +1,9 @@
-// Runs models of files for keras_applications.py and continuity.mjs. Each line on stdin is a request, each line on stdout
-// its answer:
+// Runs models of files for keras_applications.py and continuity.mjs. Each line on stdin is a request, each line on
+// stdout its answer:
 //   {"model": PATH, "weights": PATH, "x": NPZ, "predictions": NPZ, "y": NPZ, "steps": N, "save": PATH}
-// Loads the model, a saved one or a description with the weights of another file; writes the predictions for the arrays in
-// x, in the order of their names; makes N steps of training on all of x and y; and saves the model. "model" and "x" are
-// required. {"losses"}, or {"error"}.
+// Loads the model, a saved one or a description with the weights of another file; writes the predictions for the arrays
+// in x, in the order of their names; makes N steps of training on all of x and y; and saves the model. "model" and "x"
+// are required. {"losses"}, or {"error"}.
 #include <fstream>
 #include <iostream>
 #include <iterator>

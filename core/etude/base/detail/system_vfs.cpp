@@ -128,9 +128,10 @@ class SystemFile : public FileSink {
   bool empty_ = true;
 };
 
-/// Holds the system's lock of a file. Node.js has no such locks: there the file, with the number of a living process, is
-/// the lock. So the file of a native process has its number too, followed by a word, because the system's lock, and not
-/// the file, tells another native process whether that one lives. Source of the counterpart: web/src/system_files.ts.
+/// Holds the system's lock of a file. Node.js has no such locks: there the file, with the number of a living process,
+/// is the lock. So the file of a native process has its number too, followed by a word, because the system's lock, and
+/// not the file, tells another native process whether that one lives. Source of the counterpart:
+/// web/src/system_files.ts.
 class SystemLock : public FileLock {
  public:
   SystemLock(const SystemCalls& system, const std::string& path) {
