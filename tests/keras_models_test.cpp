@@ -89,3 +89,17 @@ TEST_CASE("models that Keras and TensorFlow.js saved compute the same, and conti
     }
   }
 }
+
+TEST_CASE("hard_sigmoid of Keras 2 and TensorFlow.js, which has another slope than that of Keras 3, is an Error",
+          "[saving][keras]") {
+  const auto model = [](const std::string& version) {
+    return R"({"class_name": "Sequential", "keras_version": ")" + version + R"(", "config": {"layers": [)" +
+           R"({"class_name": "InputLayer", "config": {"batch_shape": [null, 3]}}, )" +
+           R"({"class_name": "Activation", "config": {"activation": "hard_sigmoid"}}]}})";
+  };
+  for (const char* version : {"2.15.0", "tfjs-layers 4.22.0"})
+    CHECK(error_of([&] { model_from_json(model(version)); }).find("0.2 x + 0.5") != std::string::npos);
+  // x / 6 + 0.5
+  const Tensor x = tensor_of({1, 3}, DType::float32, std::vector<double>{0, 1.5, 6});
+  CHECK(model_from_json(model("3.15.1"))->call_all({x}).front().at(1) == 0.75);
+}

@@ -69,8 +69,8 @@ add("attention2", keras.Model(x, layers.Dense(2)(layers.GlobalAveragePooling1D()
 inner = keras.Sequential([layers.Dense(3, activation="relu", input_shape=(4,)), layers.BatchNormalization()])
 x = keras.Input((5, 4))
 y = layers.RNN([layers.LSTMCell(3), layers.GRUCell(2)], return_sequences=True)(layers.TimeDistributed(inner)(x))
-add("cells2", keras.Model(x, layers.SimpleRNN(2)(y)), [normal(5, 4)], optimizers.Nadam(0.01))
-add("movies2", keras.Sequential([layers.ConvLSTM2D(2, 2, input_shape=(2, 4, 4, 1)), layers.GlobalMaxPooling2D()]), [normal(2, 4, 4, 1)])
+add("cells2", keras.Model(x, layers.SimpleRNN(2)(y)), [normal(5, 4)], optimizers.Adamax(0.01))
+add("movies2", keras.Sequential([layers.ConvLSTM2D(2, 2, recurrent_activation="sigmoid", input_shape=(2, 4, 4, 1)), layers.GlobalMaxPooling2D()]), [normal(2, 4, 4, 1)])
 add("volumes2", keras.Sequential([layers.Conv3D(2, 2, input_shape=(3, 4, 3, 1)), layers.AveragePooling3D((1, 2, 1)), layers.Flatten(), layers.PReLU(), layers.Dense(1)]),
     [normal(3, 4, 3, 1)], optimizers.Adadelta(1.0))
 

@@ -50,8 +50,8 @@ await add('images', tf.sequential({ layers: [
   layers.depthwiseConv2d({ kernelSize: 1, depthMultiplier: 2 }), layers.conv2dTranspose({ filters: 2, kernelSize: 2, strides: 2 }), layers.upSampling2d({}), layers.flatten(),
   layers.dense({ units: 2 })] }), [numbers([2, 6, 6, 2])]);
 await add('words', tf.sequential({ layers: [
-  layers.embedding({ inputDim: 9, outputDim: 4, inputLength: 5, maskZero: true }), layers.bidirectional({ layer: layers.lstm({ units: 3, returnSequences: true }), mergeMode: 'concat' }),
-  layers.gru({ units: 3, resetAfter: false, returnSequences: true }), layers.simpleRNN({ units: 2 })] }), [tf.tensor2d([[1, 2, 3, 4, 5], [6, 8, 7, 1, 2]], undefined, 'int32')]);
+  layers.embedding({ inputDim: 9, outputDim: 4, inputLength: 5, maskZero: true }), layers.bidirectional({ layer: layers.lstm({ units: 3, recurrentActivation: 'sigmoid', returnSequences: true }), mergeMode: 'concat' }),
+  layers.gru({ units: 3, recurrentActivation: 'sigmoid', resetAfter: false, returnSequences: true }), layers.simpleRNN({ units: 2 })] }), [tf.tensor2d([[1, 2, 3, 4, 5], [6, 8, 7, 1, 2]], undefined, 'int32')]);
 const a = tf.input({ shape: [4], name: 'a' }), b = tf.input({ shape: [5, 4], name: 'b' });
 const shared = layers.dense({ units: 4, activation: 'elu', name: 'shared' });
 const steps = layers.timeDistributed({ layer: layers.dense({ units: 4, name: 'step' }), name: 'steps' }).apply(b);
@@ -63,9 +63,9 @@ const inner = tf.sequential({ name: 'inner', layers: [layers.dense({ units: 3, i
 const x = tf.input({ shape: [4], name: 'x' });
 await add('nested', tf.model({ inputs: x, outputs: layers.add({ name: 'sum' }).apply([inner.apply(x), layers.dense({ units: 3, useBias: false, name: 'outer' }).apply(x)]) }), [numbers([4, 4])]);
 await add('cells', tf.sequential({ layers: [
-  layers.rnn({ cell: layers.stackedRNNCells({ cells: [layers.lstmCell({ units: 3 }), layers.gruCell({ units: 2, resetAfter: false })] }), inputShape: [5, 4] }), layers.dense({ units: 2 })] }),
+  layers.rnn({ cell: layers.stackedRNNCells({ cells: [layers.lstmCell({ units: 3, recurrentActivation: 'sigmoid' }), layers.gruCell({ units: 2, recurrentActivation: 'sigmoid', resetAfter: false })] }), inputShape: [5, 4] }), layers.dense({ units: 2 })] }),
   [numbers([2, 5, 4])]);
-await add('movies', tf.sequential({ layers: [layers.convLstm2d({ filters: 2, kernelSize: 2, inputShape: [2, 4, 4, 1] }), layers.globalMaxPooling2d({})] }), [numbers([2, 2, 4, 4, 1])]);
+await add('movies', tf.sequential({ layers: [layers.convLstm2d({ filters: 2, recurrentActivation: 'sigmoid', kernelSize: 2, inputShape: [2, 4, 4, 1] }), layers.globalMaxPooling2d({})] }), [numbers([2, 2, 4, 4, 1])]);
 
 const origin = { '@tensorflow/tfjs': tf.version.tfjs, script: 'tests/golden/make_tfjs_models.mjs' };
 const models = cases.map((each) => JSON.stringify(each)).join(',\n');

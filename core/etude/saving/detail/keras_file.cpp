@@ -53,6 +53,15 @@ struct KerasArchive {
     add_vocabularies(config, text_of, weights, path);
     return config;
   }
+  /// The version of Keras that wrote the file; empty if it is not known.
+  std::string version() const {
+    const ArchiveEntry* found = reader->find("metadata.json");
+    if (!found) return {};
+    const std::vector<std::byte> text = reader->read_all(*found);
+    const Json json = parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path + "/metadata.json");
+    const auto version = json.find("keras_version");
+    return version != json.end() && version->is_string() ? version->get<std::string>() : std::string();
+  }
   hdf5::Reader weights() const {
     const ArchiveEntry& stored = entry(weights_name);
     std::shared_ptr<FileSource> source;
@@ -195,6 +204,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   hdf5::Reader file = archive.weights();
   Json config = archive.config(file);
   take_strings(config, path);
+  check_same_activations(config, archive.version(), "load_model");
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
   set_values(*model, find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
@@ -225,6 +235,7 @@ ModelPtr load_h5(const std::string& path, bool compile) {
   Json json = parse_json(*config, path + "/model_config");
   if (const std::optional<std::string> training = file.text("", "training_config"); training && json.is_object())
     json["training_config"] = parse_json(*training, path + "/training_config");
+  check_same_activations(json, file.text("", "keras_version").value_or(""), "load_model");
   const SharedObjects shared;
   const ModelPtr model = without_values(json, path);
   set_values(*model, find_keras2_weights(file, *model, false, "load_model", nullptr));
