@@ -44,14 +44,6 @@ struct Case {
   Tensors x, y, weight;
 };
 
-ModelPtr model_of(const std::string& path) {
-  if (!path.ends_with(".json")) return load_model(path);
-  const std::vector<std::byte> text = host().files->read(path);
-  ModelPtr model = model_from_json({reinterpret_cast<const char*>(text.data()), text.size()});
-  model->load_weights(path);
-  return model;
-}
-
 /// The largest difference between the numbers of a tensor and those of a list, relative to the largest of the list plus
 /// 0.01.
 double difference_from(const Tensor& found, const json& list) {
@@ -74,7 +66,7 @@ TEST_CASE("models that Keras and TensorFlow.js saved compute the same, and conti
       const Case given(each, wholes);
       INFO(list << ' ' << given.test.at("name"));
       const double allowed = given.name().starts_with("mixed") ? 0.01 : 1e-5;
-      const ModelPtr model = model_of(ETUDE_GOLDEN_DIR "/" + given.test.at("file").get<std::string>());
+      const ModelPtr model = load_model(ETUDE_GOLDEN_DIR "/" + given.test.at("file").get<std::string>());
       const Tensors outputs = model->call_all(given.x);
       REQUIRE(outputs.size() == given.test.at("outputs").size());
       for (std::size_t i = 0; i < outputs.size(); ++i)

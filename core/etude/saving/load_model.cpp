@@ -10,6 +10,7 @@
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/save_model.hpp"
+#include "etude/saving/detail/tfjs_model.hpp"
 
 namespace etude {
 namespace {
@@ -61,12 +62,15 @@ ModelPtr without_values(const Json& json) {
 ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
   if (format == FileFormat::keras) return load_keras(path, compile);
   if (format == FileFormat::hdf5) return load_h5(path, compile);
-  refuse_format(format, path, "load_model", "the folder of a saved model, a .keras file, or an .h5 file of Keras 2");
+  if (format == FileFormat::tfjs) return load_tfjs(path, compile);
+  refuse_format(format, path, "load_model",
+                "the folder of a saved model, a .keras file, an .h5 file of Keras 2, or a model.json of TensorFlow.js");
 }
 
 }  // namespace
 
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
+  const FilesScope scope(options.files);
   check_is_path(folder, "load_model");
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
   if (const PathKind kind = files->kind(folder); kind != PathKind::folder) {
@@ -88,6 +92,10 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   if (!options.compile || !compiled) return model;
   compile_again(*model, config, checkpoint->group("optimizer"));
   return model;
+}
+
+ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& options) {
+  return load_model("model", {.compile = options.compile, .files = files_with("model", bytes)});
 }
 
 ModelPtr model_from_json(std::string_view text) { return compiled_from_json(parse_json(text, "config")); }

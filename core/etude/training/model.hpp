@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ void save_model(const Model& model, const std::string& folder);
 void save_weights(const Model& model, const std::string& path);
 /// Implements Model::load_weights.
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
+/// The same, of the bytes of a file.
+void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options);
 
 class LoopModel;
 class StepFunction;
@@ -192,11 +195,13 @@ class Model : public Layer {
 
   /// Saves the model, its compile options and its optimizer's state to a folder of checkpoints, which holds one; or to
   /// one file, if the name ends with ".keras", which Keras 3 loads. Loading finds the previous model or this one,
-  /// complete, even after a crash. load_model() restores it. A .keras file lacks the state of random draws, and for
-  /// Adafactor, MultiOptimizer and dynamic loss scales that of the optimizer, with a warning; functions that have no
-  /// name leave it without compile options. Throws Error(value) for a model of a custom class that is not registered,
-  /// in a folder also for functions that have no name, and for names of unsupported formats and places, such as
-  /// "model.onnx" and "localstorage://model"; Error(io).
+  /// complete, even after a crash. If the name ends with ".json", as "folder/model.json", TensorFlow.js loads that file
+  /// and those of weights beside it, of at most 4 MiB; they have neither compile options nor an optimizer, and layers
+  /// that TensorFlow.js lacks are an Error(value). load_model() restores all of them. A .keras file lacks the state of
+  /// random draws, and for Adafactor, MultiOptimizer and dynamic loss scales that of the optimizer, with a warning;
+  /// functions that have no name leave it without compile options. Throws Error(value) for a model of a custom class
+  /// that is not registered, in a folder also for functions that have no name, and for names of unsupported formats and
+  /// places, such as "model.onnx" and "localstorage://model"; Error(io).
   void save(const std::string& folder) const { save_model(*this, folder); }
   /// Saves only the weights, to a file whose name ends with ".safetensors", with ".npz" for NumPy, or with
   /// ".weights.h5" for Keras. The names of tensors are their layers' paths in the model, "dense_1/kernel", and Keras's
@@ -212,6 +217,10 @@ class Model : public Layer {
   /// built, Error(io).
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) {
     etude::load_weights(*this, path, options);
+  }
+  /// The same from the bytes of such a file.
+  void load_weights(std::span<const std::byte> bytes, const LoadWeightsOptions& options = {}) {
+    etude::load_weights(*this, bytes, options);
   }
 
   /// Callbacks set these. fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict

@@ -23,7 +23,7 @@ constexpr Refusal refusals[]{
     {hdf5, "is an HDF5 file", "check that it is one of Keras"},
     {safetensors, "is a file of safetensors", "load its weights into a model of the same layers"},
     {npz, "is an archive of arrays", "load its weights into a model of the same layers"},
-    {tfjs, "is a model of TensorFlow.js", "load its weights into a model of the same layers"},
+    {tfjs, "is a model of TensorFlow.js", "load it as a model, by the path of its model.json"},
     {saved_model, "is a SavedModel of TensorFlow, which contains code",
      "in Python, save its weights by \"numpy.savez(path, **{v.name: v for v in "
      "tf.saved_model.load(path).variables})\""},
@@ -46,21 +46,11 @@ FileFormat format_by_name(const std::string& path) {
     std::string_view text;
     FileFormat format;
   };
-  constexpr Ending endings[]{{".keras", keras},
-                             {".h5", hdf5},
-                             {".hdf5", hdf5},
-                             {".npz", npz},
-                             {".pb", saved_model},
-                             {".pbtxt", saved_model},
-                             {".ckpt", tf_checkpoint},
-                             {".index", tf_checkpoint},
-                             {".pt", pickle},
-                             {".pth", pickle},
-                             {".pkl", pickle},
-                             {".pickle", pickle},
-                             {".onnx", onnx},
-                             {".tflite", tflite},
-                             {".safetensors", safetensors}};
+  constexpr Ending endings[]{
+      {".keras", keras},    {".h5", hdf5},           {".hdf5", hdf5},          {".npz", npz},
+      {".pb", saved_model}, {".pbtxt", saved_model}, {".ckpt", tf_checkpoint}, {".index", tf_checkpoint},
+      {".pt", pickle},      {".pth", pickle},        {".pkl", pickle},         {".pickle", pickle},
+      {".onnx", onnx},      {".tflite", tflite},     {".json", tfjs},          {".safetensors", safetensors}};
   for (const auto& [text, format] : endings)
     if (has_ending(path, text)) return format;
   return unknown;

@@ -89,6 +89,7 @@ ModelPtr without_values(const Json& json, const std::string& path) {
   ModelPtr model = model_from_json(json);
   check(model->built(), ErrorKind::data, "load_model", '"', path,
         "\" has no shapes of the inputs - expected a model that was built before it was saved - save it again.");
+  clear_states(*model);
   return model;
 }
 

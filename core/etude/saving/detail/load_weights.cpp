@@ -5,6 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
+#include "etude/base/memory_vfs.hpp"
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/checkpoint_writes.hpp"
 #include "etude/saving/detail/file_format.hpp"
@@ -105,7 +106,21 @@ void save_weights(const Model& model, const std::string& path) {
   write_weights(path, values_of(named_weights(model)));
 }
 
+std::shared_ptr<Vfs> files_with(const std::string& name, std::span<const std::byte> bytes) {
+  auto files = std::make_shared<MemoryVfs>();
+  files->open(name, false)->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return files;
+}
+
+void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options) {
+  const FilesScope scope(files_with("weights", bytes));
+  LoadWeightsOptions rest = options;
+  rest.files = nullptr;
+  load_weights(model, "weights", rest);
+}
+
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
+  const FilesScope scope(options.files);
   check_is_path(path, "load_weights");
   check_built(model, "load_weights");
   const FileFormat format = format_of(path, *vfs_or_host({}, "load_weights"));

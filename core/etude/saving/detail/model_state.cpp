@@ -59,6 +59,11 @@ std::vector<NamedVariable> gather(const Layer& layer, Own own) {
 std::vector<NamedVariable> named_weights(const Layer& layer) { return gather(layer, &Layer::own_weights); }
 std::vector<NamedVariable> named_states(const Layer& layer) { return gather(layer, &Layer::own_states); }
 
+void clear_states(const Layer& layer) {
+  for (NamedVariable& state : named_states(layer))
+    state.variable.assign(Tensor(state.variable.shape(), state.variable.dtype()));
+}
+
 std::vector<NamedVariable> numbered(const std::vector<Variable>& variables) {
   std::vector<NamedVariable> result;
   for (const Variable& variable : variables) result.push_back({std::to_string(result.size()), variable});

@@ -10,6 +10,7 @@
 #include "etude/saving/detail/keras_file.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/tfjs_model.hpp"
 
 namespace etude {
 namespace {
@@ -53,6 +54,7 @@ void save_model(const Model& model, const std::string& folder) {
         "\" outside its layers, which no config describes - expected weights of layers only - save the weights "
         "by save_weights() and create the model in code.");
   if (ending_of(folder) == "keras") return save_keras(model, folder);
+  if (ending_of(folder) == "json") return save_tfjs(model, folder);
   Json config = {{"model", model_to_json(model)}, {"compile", compile_to_json(model)}, {"draws", draws_of(model)}};
   if (model.compiled()) add_flags_at_compile(model, model.compiled_trainable(), config);
   Checkpoint checkpoint{
@@ -72,11 +74,11 @@ void check_is_path(const std::string& path, std::string_view where) {
 }
 
 void check_saves_to(const std::string& folder, std::string_view where) {
-  constexpr std::array others{"h5", "hdf5", "safetensors", "json", "npz", "onnx", "tflite", "pt", "pth", "zip"};
+  constexpr std::array others{"h5", "hdf5", "safetensors", "npz", "onnx", "tflite", "pt", "pth", "zip"};
   check_is_path(folder, where);
   const std::string ending = ending_of(folder);
   check(std::ranges::find(others, ending) == others.end(), ErrorKind::value, where, '"', folder,
-        "\" - expected the name of a folder, or one that ends with .keras - remove .", ending,
+        "\" - expected the name of a folder, or one that ends with .keras or .json - remove .", ending,
         ", or save only the weights by save_weights().");
 }
 

@@ -65,6 +65,7 @@ class ManifestReader {
   std::string file(const Json& path) const {
     require(path.is_string(), "a path that is no text");
     std::string name = path.get<std::string>();
+    if (name.starts_with("./")) name.erase(0, 2);  // as the downloads of TensorFlow.js are named
     require(!name.empty() && name.size() <= name_limit && name != "." && name != ".." &&
                 name.find_first_of(std::string_view("/\\\0", 3)) == name.npos,
             "the path \"", name.substr(0, 40), "\", which is no name in the folder of the model");
@@ -215,7 +216,8 @@ std::vector<NamedTensor> read_tfjs_weights(const Json& manifest, const std::stri
   return result;
 }
 
-Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::string& folder, Vfs& files) {
+Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::string& folder, Vfs& files,
+                        const std::string& prefix) {
   constexpr std::size_t most = std::size_t{4} << 20;
   Json weights = Json::array(), paths = Json::array();
   std::string all;
@@ -231,7 +233,7 @@ Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::stri
   }
   const std::size_t count = (all.size() + most - 1) / most;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string name = "group1-shard" + std::to_string(i + 1) + "of" + std::to_string(count) + ".bin";
+    const std::string name = prefix + "group1-shard" + std::to_string(i + 1) + "of" + std::to_string(count) + ".bin";
     files.replace(folder + '/' + name, {std::string_view(all).substr(i * most, most)});
     paths.push_back(name);
   }

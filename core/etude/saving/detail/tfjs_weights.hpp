@@ -22,8 +22,10 @@ namespace etude {
 std::vector<NamedTensor> read_tfjs_weights(const Json& manifest, const std::string& model_json, Vfs& files,
                                            const std::function<bool(const std::string& name)>& wanted = {});
 
-/// Writes the tensors in order to files of 4 MiB in a folder, group1-shard1of2.bin and so on, and returns the manifest.
-/// Throws Error(dtype) for dtypes other than float32, int32, bool and uint8, which becomes int32; Error(io).
-Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::string& folder, Vfs& files);
+/// Writes the tensors in order to files of 4 MiB in a folder, group1-shard1of2.bin and so on after `prefix`, and
+/// returns the manifest. Throws Error(dtype) for dtypes other than float32, int32, bool and uint8, which becomes int32;
+/// Error(io).
+Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::string& folder, Vfs& files,
+                        const std::string& prefix = {});
 
 }  // namespace etude

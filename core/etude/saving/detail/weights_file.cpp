@@ -27,8 +27,9 @@ std::vector<NamedTensor> read_weights(const std::string& path, const std::string
   const std::shared_ptr<Vfs> files = vfs_or_host({}, where);
   if (files->kind(path) != PathKind::file) {
     const FileFormat format = format_of(path, *files);
-    const bool is_missing =
-        format == FileFormat::unknown || format == FileFormat::safetensors || format == FileFormat::npz;
+    const bool is_missing = format == FileFormat::unknown || format == FileFormat::safetensors ||
+                            format == FileFormat::npz ||
+                            (format == FileFormat::tfjs && files->kind(path) == PathKind::none);
     if (!is_missing || files->exists(path)) refuse_format(format, path, where, expected);
   }
   const std::vector<std::byte> bytes = files->read(path);
