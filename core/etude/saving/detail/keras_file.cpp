@@ -130,22 +130,6 @@ std::optional<std::vector<StoredVariable>> find_optimizer(hdf5::Reader& file, co
   return stored;
 }
 
-/// Sets the weights, and the states, which no file of Keras has, to zeros.
-void set_values(const Model& model, const std::vector<StoredVariable>& stored) {
-  constexpr std::size_t most_bytes = std::size_t{1} << 28;
-  assign_stored(stored);
-  std::size_t bytes = 0;
-  for (const NamedVariable& state : named_states(model)) {
-    Variable variable = state.variable;
-    if (variable.replicas() > 0) continue;
-    bytes += variable.bytes();
-    check(variable.bytes() <= most_bytes && bytes <= most_bytes, ErrorKind::data, "load_model", '"', state.name,
-          "\" of shape ", variable.shape(), ", a state that is not in the file - expected at most ", most_bytes,
-          " bytes of states - load the weights into a model that is created in code.");
-    variable.fill(0);
-  }
-}
-
 /// Restores the optimizer's variables, if those in the file are its own.
 void restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, const std::string& path) {
   if (!model.compiled()) return;
@@ -208,7 +192,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   check_same_activations(config, archive.version(), "load_model");
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
-  set_values(*model, find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
+  assign_stored(find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, config);
   restore_optimizer(*model, file, config.value("compile_config", Json()), path);
@@ -239,7 +223,7 @@ ModelPtr load_h5(const std::string& path, bool compile) {
   check_same_activations(json, file.text("", "keras_version").value_or(""), "load_model");
   const SharedObjects shared;
   const ModelPtr model = without_values(json, path);
-  set_values(*model, find_keras2_weights(file, *model, false, "load_model", nullptr));
+  assign_stored(find_keras2_weights(file, *model, false, "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, json);
   restore_optimizer(*model, file, json.value("training_config", Json()), path);
