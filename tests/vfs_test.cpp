@@ -1,3 +1,4 @@
+#include <unistd.h>
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -207,6 +208,22 @@ TEST_CASE("files: a lock that is held is refused at once, and is free after its 
     CHECK(held);
   }
 }
+
+#ifndef __EMSCRIPTEN__
+TEST_CASE("files: a lock that a living process of Node.js holds is refused, and Node.js can read who holds one",
+          "[vfs]") {
+  const ScratchFolder scratch("etude_vfs_test");
+  const auto files = system_vfs();
+  const std::string path = scratch.path() + "/LOCK";
+  write(*files, path, std::to_string(::getppid()));  // as web/src/system_files.ts
+  CHECK_THAT(error_of([&] { files->lock(path); }), ContainsSubstring("LOCK\" is locked by another "));
+  write(*files, path, "2147483647");  // a process that has ended
+  auto held = files->lock(path);
+  CHECK(text_of(*files, path) == std::to_string(::getpid()) + " native");
+  held.reset();
+  CHECK(text_of(*files, path).empty());
+}
+#endif
 
 TEST_CASE("files: removing a tree removes links in it, not their targets", "[vfs]") {
   const ScratchFolder scratch("etude_vfs_test");

@@ -59,8 +59,17 @@ std::vector<NamedVariable> named_weights(const Layer& layer) { return gather(lay
 std::vector<NamedVariable> named_states(const Layer& layer) { return gather(layer, &Layer::own_states); }
 
 void clear_states(const Layer& layer) {
-  for (NamedVariable& state : named_states(layer))
-    state.variable.assign(Tensor(state.variable.shape(), state.variable.dtype()));
+  constexpr std::size_t most_bytes = std::size_t{1} << 28;
+  std::size_t bytes = 0;
+  for (NamedVariable& state : named_states(layer)) {
+    Variable& variable = state.variable;
+    if (variable.replicas() > 0) continue;  // its layer set it, from its options
+    bytes += variable.bytes();
+    check(variable.bytes() <= most_bytes && bytes <= most_bytes, ErrorKind::data, "load_model", '"', state.name,
+          "\" of shape ", variable.shape(), ", a state that is not in the file - expected at most ", most_bytes,
+          " bytes of states - load the weights into a model that is created in code.");
+    variable.fill(0);
+  }
 }
 
 std::vector<NamedVariable> numbered(const std::vector<Variable>& variables) {

@@ -22,7 +22,8 @@ std::vector<NamedVariable> named_weights(const Layer& layer);
 /// Its other variables: the states of random draws and of stateful layers.
 std::vector<NamedVariable> named_states(const Layer& layer);
 
-/// Sets those to 0, as in a new layer: for files that have none.
+/// Sets those without values to 0, as in a new layer: for files that have none. Throws Error(data) if they are large,
+/// because nothing in such a file justifies their sizes.
 void clear_states(const Layer& layer);
 
 /// Variables named by their numbers: for an optimizer, whose order of variables determines the weight of each.
