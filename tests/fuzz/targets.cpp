@@ -9,6 +9,7 @@
 #include "etude/base/error.hpp"
 #include "etude/data/images.hpp"
 #include "fuzz/readers.hpp"
+#include "fuzz/tf_checkpoints.hpp"
 
 namespace etude::testing {
 namespace {
@@ -43,6 +44,7 @@ constexpr FuzzTarget targets[]{
 #ifndef __EMSCRIPTEN__
     {"program", read_program, program_inputs, repaired_cache_file, 1000, 5e3},
     {"choices", read_choices, choices_inputs, repaired_cache_file, 1000, 5e3},
+    {"tf_checkpoint", read_tf_checkpoint, tf_checkpoint_inputs, repaired_tf_checkpoint, 1000, 5e3},
 #endif
     {"config", read_object_config, config_inputs, nullptr, 1000, 5e3},
     // A layer of 50 bytes may have as many weights as one allocation allows.

@@ -19,6 +19,7 @@ namespace {
 
 #ifndef __EMSCRIPTEN__
 
+constexpr std::size_t longest_list = 200;  // of names in errors
 constexpr const char* graph_name = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 /// The attribute of a class of tf.keras that holds the layer inside, or a part of its variables.
@@ -141,7 +142,7 @@ class Matcher {
     if (layer.class_name() == "SpectralNormalization") return names;
     for (const TfObjectGraph::Child& child : graph_.object(object).children)
       if (!graph_.object(child.object).key.empty() && !taken.contains(child.object) && child.name != "count" &&
-          child.name != "save_counter")
+          child.name != "save_counter" && names.size() < longest_list)
         names += (names.empty() ? "" : ", ") + std::string(child.name);
     return names;
   }
@@ -152,7 +153,7 @@ class Matcher {
   std::set<const Layer*> seen_;
 };
 
-/// Leaves out the layers for which `is_wrong` has a text, or throws it.
+/// Leaves out the layers of the matches for which `fault_of` has a text, or throws it.
 void leave_out(Matcher& matcher, const std::function<std::string(const Match&)>& fault_of) {
   std::set<const Layer*> wrong;
   for (const Match& match : matcher.matches) {
@@ -210,8 +211,9 @@ void load_tf_checkpoint(Model& model, const std::string& path, const LoadWeights
     check(found != entries.end(), ErrorKind::data, where, "no value of \"", match.key,
           "\" - expected one for each object - copy the checkpoint again.");
     if (found->second.shape == match.variable.shape()) return "";
-    return '"' + match.key + "\" has shape " + found->second.shape.to_string() + " in the checkpoint - expected " +
-           match.variable.shape().to_string() + ", that of \"" + match.variable.name() + '"';
+    return '"' + match.key.substr(0, match.key.find("/.ATTRIBUTES")) + "\" has shape " +
+           found->second.shape.to_string() + " in the checkpoint - expected " + match.variable.shape().to_string() +
+           ", that of \"" + match.variable.name() + '"';
   });
   warn_of_skipped(skipped, where);
   std::vector<Tensor> values;
