@@ -18,11 +18,13 @@
 // R3   nothing is allocated for what a file only claims: here; hdf5_test, safetensors_test, zip_test, npy_csv_test,
 //      idx_test, weights_files_test, tf_checkpoints_test, load_model_test; fuzz_test (the memory of each reader)
 // R4   limits of depth and number   here; safetensors_test, zip_test, nesting_test, checkpoint_store_test
-// R5   nothing twice, no gaps       here; safetensors_test, zip_test, hdf5_test, tf_checkpoints_test,
-// config_values_test R6   ZIP archives                 zip_test, archives_test; here R7   HDF5 hdf5_test R8   one rule
-// for all formats     here R9   errors of a kind, with a place: safetensors_test, hdf5_test, tf_checkpoints_test,
-// corruption_test; fuzz_test R10  checksums                    corruption_test, zip_test, hdf5_test,
-// tf_checkpoints_test R11  fuzzing                      fuzz_test; ./dev test fuzz
+// R5   nothing twice, no gaps       here; safetensors_test, zip_test, hdf5_test, tf_checkpoints_test
+// R6   ZIP archives                 here; zip_test, archives_test
+// R7   HDF5                         hdf5_test
+// R8   one rule for all formats     here
+// R9   errors have a kind and a place: safetensors_test, hdf5_test, tf_checkpoints_test, corruption_test; fuzz_test
+// R10  checksums                    corruption_test, zip_test, hdf5_test, tf_checkpoints_test
+// R11  fuzzing                      fuzz_test; ./dev test fuzz
 namespace etude {
 namespace {
 

@@ -18,6 +18,12 @@ void read_hdf5_file(std::string_view bytes);
 FuzzInputs hdf5_inputs();
 /// The file with correct checksums, as far as it is read.
 std::string repaired_hdf5(const std::string& bytes);
+/// The files in a .keras file, packed.
+void read_keras_file(std::string_view bytes);
+FuzzInputs keras_inputs();
+/// A whole model of Keras 2.
+void read_keras2_file(std::string_view bytes);
+FuzzInputs keras2_inputs();
 void read_manifest(std::string_view bytes);
 FuzzInputs manifest_inputs();
 /// A folder of checkpoints, packed.
