@@ -17,17 +17,6 @@ using namespace testing;
 
 }  // namespace
 
-#ifdef __EMSCRIPTEN__
-
-TEST_CASE("a checkpoint of TensorFlow is refused with a way to convert it", "[saving][errors]") {
-  Sequential model({layers::dense({.units = 1})});
-  model.build({-1, 4});
-  CHECK_THAT(error_of([&] { model.load_weights(ETUDE_GOLDEN_DIR "/tf/dense"); }),
-             ContainsSubstring("only C++ reads this one - load its weights in C++, or in Python"));
-}
-
-#else
-
 TEST_CASE("models with the weights of TensorFlow's checkpoints compute what tf.keras and Keras 3 compute",
           "[saving][keras]") {
   const nlohmann::json versions = golden("tf_checkpoints.json");
@@ -141,7 +130,5 @@ TEST_CASE("what a checkpoint of TensorFlow claims is refused before memory is al
   // Objects may refer to each other in circles.
   CHECK(error([](TfSample& sample) { sample.objects[1] += object_of({{"root", 0}, {"self", 1}}); }) == "no error");
 }
-
-#endif
 
 }  // namespace etude

@@ -40,11 +40,9 @@ FuzzInputs backup_inputs();
 void read_tfjs_model(std::string_view bytes);
 FuzzInputs tfjs_inputs();
 
-#ifndef __EMSCRIPTEN__
 /// A checkpoint "ckpt" of TensorFlow, packed: the weights of two dense layers around a BatchNormalization.
 void read_tf_checkpoint(std::string_view bytes);
 FuzzInputs tf_checkpoint_inputs();
-#endif
 
 void read_npy_file(std::string_view bytes);
 FuzzInputs npy_inputs();

@@ -33,6 +33,7 @@ constexpr FuzzTarget targets[]{
     {"keras", read_keras_file, keras_inputs, nullptr, 10'000, 1e5, 4 * request_limit},
     {"keras2", read_keras2_file, keras2_inputs, nullptr, 10'000, 1e5, 4 * request_limit},
     {"tfjs", read_tfjs_model, tfjs_inputs, nullptr, 1000, 5e3},
+    {"tf_checkpoint", read_tf_checkpoint, tf_checkpoint_inputs, repaired_tf_checkpoint, 1000, 5e3},
     {"npy", read_npy_file, npy_inputs, nullptr, 100, 5e3},
     {"idx", read_idx_file, idx_inputs, nullptr, 100, 5e3},
     {"zip", read_zip_file, zip_inputs, nullptr, 1000, 5e3},
@@ -46,7 +47,6 @@ constexpr FuzzTarget targets[]{
 #ifndef __EMSCRIPTEN__
     {"program", read_program, program_inputs, repaired_cache_file, 1000, 5e3},
     {"choices", read_choices, choices_inputs, repaired_cache_file, 1000, 5e3},
-    {"tf_checkpoint", read_tf_checkpoint, tf_checkpoint_inputs, repaired_tf_checkpoint, 1000, 5e3},
 #endif
     {"config", read_object_config, config_inputs, nullptr, 1000, 5e3},
     // A layer of 50 bytes may have as many weights as one allocation allows.

@@ -17,7 +17,7 @@
 namespace etude {
 namespace {
 
-#ifndef __EMSCRIPTEN__
+#ifdef ETUDE_TF_CHECKPOINTS
 
 constexpr std::size_t longest_list = 200;  // of names in errors
 constexpr const char* graph_name = "_CHECKPOINTABLE_OBJECT_GRAPH";
@@ -177,10 +177,10 @@ void warn_of_skipped(const std::vector<std::string>& skipped, const std::string&
 
 }  // namespace
 
-#ifdef __EMSCRIPTEN__
+#ifndef ETUDE_TF_CHECKPOINTS
 
 void load_tf_checkpoint(Model&, const std::string& path, const LoadWeightsOptions&) {
-  refuse_format(FileFormat::tf_checkpoint, path, "load_weights", "another format: only C++ reads this one");
+  refuse_format(FileFormat::tf_checkpoint, path, "load_weights \"" + path + '"', "another format");
 }
 
 #else
