@@ -123,8 +123,8 @@ class Matcher {
     const std::string others = names_of_others(layer, object, taken);
     if (complete && others.empty()) return;
     matches.resize(before);
-    std::string has = names_of_others(layer, object, {});
-    skip_or_fail(layer, "variables " + (has.empty() ? "of no name" : has) + " at \"" + place +
+    const std::string has = names_of_others(layer, object, {});
+    skip_or_fail(layer, (has.empty() ? "no variables" : "variables " + has) + " at \"" + place +
                             "\" in the checkpoint - expected " + (expected.empty() ? "none" : expected) +
                             ", those of the layer \"" + layer.name() + '"');
   }
