@@ -30,7 +30,7 @@ constexpr Refusal refusals[]{
      "in Python, save its weights by \"numpy.savez(path, **{v.name: v for v in "
      "tf.saved_model.load(path).variables})\""},
     {tf_checkpoint, "is a checkpoint of TensorFlow",
-     "in Python, read its tensors by \"tf.train.load_checkpoint(path)\" and save them by \"numpy.savez\""},
+     "load its weights in C++, or in Python save what \"tf.train.load_checkpoint(path)\" reads by \"numpy.savez\""},
     {pickle, "is a pickle of Python, which contains code",
      "in Python, save what \"torch.load(path, weights_only=True)\" returns by \"safetensors.torch.save_file\""},
     {onnx, "is a model of ONNX", "in Python, save its initializers by \"numpy.savez\""},

@@ -13,6 +13,7 @@
 #include "etude/saving/detail/keras_file.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/save_model.hpp"
+#include "etude/saving/detail/tf_weights.hpp"
 #include "etude/saving/detail/weights_file.hpp"
 
 // Implements Model::save_weights and Model::load_weights.
@@ -130,6 +131,7 @@ void load_weights(Model& model, const std::string& path, const LoadWeightsOption
     return load_keras_weights(model, path, options);
   check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
         "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
+  if (format == FileFormat::tf_checkpoint) return load_tf_checkpoint(model, path, options);
   const std::string where = "load_weights \"" + path + '"';
   std::vector<NamedVariable> weights = named_weights(model);
   std::vector<StoredTensor> tensors = mapped_weights(path, options, where);
