@@ -10,6 +10,7 @@
 #include "etude/layers/layer.hpp"
 #include "etude/training/detail/compiled_losses.hpp"
 #include "etude/training/detail/compiled_metrics.hpp"
+#include "etude/training/export_options.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/load_weights_options.hpp"
 #include "etude/training/options.hpp"
@@ -29,6 +30,8 @@ void save_weights(const Model& model, const std::string& path, const SaveOptions
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
 /// The same, of the bytes of a file.
 void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options);
+/// Implements Model::export_model.
+void export_model(Model& model, const std::string& filepath, const ExportOptions& options);
 
 class LoopModel;
 class StepFunction;
@@ -226,6 +229,20 @@ class Model : public Layer {
   /// The same from the bytes of such a file.
   void load_weights(std::span<const std::byte> bytes, const LoadWeightsOptions& options = {}) {
     etude::load_weights(*this, bytes, options);
+  }
+
+  /// Exports what the model computes with `training` false, its layers and weights, to a file of ONNX that ONNX Runtime
+  /// and others run. Keras's Model.export.
+  ///
+  ///     model.export_model("model.onnx");
+  ///
+  /// The number of rows may be any, unless input_signature sets it. Inputs and outputs have the model's names. Throws
+  /// Error(value) for an op without a form in ONNX, such as a random draw, for a model that changes a variable when it
+  /// is called, or that computes otherwise for another number of rows, and for options that are not supported;
+  /// Error(state) for a model that is not built, for one whose inputs are not known, and in builds without protozero;
+  /// Error(io).
+  void export_model(const std::string& filepath, const ExportOptions& options = {}) {
+    etude::export_model(*this, filepath, options);
   }
 
   /// Callbacks set these. fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict
