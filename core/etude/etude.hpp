@@ -32,6 +32,7 @@
 #include "etude/data/text_files.hpp"
 #include "etude/devices/devices.hpp"
 #include "etude/distribute/mirrored_strategy.hpp"
+#include "etude/distribute/multi_worker_mirrored_strategy.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/layers/layers.hpp"
