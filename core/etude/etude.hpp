@@ -31,6 +31,7 @@
 #include "etude/data/split_dataset.hpp"
 #include "etude/data/text_files.hpp"
 #include "etude/devices/devices.hpp"
+#include "etude/distribute/cluster.hpp"
 #include "etude/distribute/mirrored_strategy.hpp"
 #include "etude/distribute/multi_worker_mirrored_strategy.hpp"
 #include "etude/graph/graph.hpp"

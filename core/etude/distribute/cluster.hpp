@@ -33,15 +33,15 @@ using EnvironmentReader = std::function<std::optional<std::string>(const std::st
 /// - `TF_CONFIG`: {"cluster": {"worker": ["host:port", ..]}, "task": {"type": "worker", "index": 0}}. An optional
 ///   "chief" has rank 0.
 /// - `RANK`, `WORLD_SIZE`, `MASTER_ADDR` and `MASTER_PORT`, as torchrun sets them.
-/// - `SLURM_PROCID` and `SLURM_NTASKS`, as srun sets them, if there are several tasks.
-/// - `OMPI_COMM_WORLD_RANK` and `OMPI_COMM_WORLD_SIZE`, as mpirun of Open MPI sets them.
+/// - `SLURM_PROCID` and `SLURM_STEP_NUM_TASKS`, as srun sets them for several tasks.
+/// - `OMPI_COMM_WORLD_RANK` and `OMPI_COMM_WORLD_SIZE`, as mpirun of Open MPI sets them for several processes.
 ///
-/// Otherwise it is one process. With SLURM and Open MPI, `MASTER_ADDR` and `MASTER_PORT` must be set too, unless all
-/// processes are on one machine; then the default is 127.0.0.1:29500. With torchrun, SLURM and Open MPI, `ETUDE_HOST`
-/// names the address of this machine; the default is 127.0.0.1 if that is also the address of the chief, else the
-/// name of the machine. The generation is `ETUDE_RESTARTS`, which etude-launch sets, or `TORCHELASTIC_RESTART_COUNT`.
-/// Throws Error(value) for a variable that is missing or malformed. Source: TFConfigClusterResolver and
-/// SlurmClusterResolver of TensorFlow, and the environment variables of torchrun.
+/// Otherwise it is one process. With SLURM and Open MPI, `MASTER_ADDR` must be set too, unless all processes are on one
+/// machine; then the default is 127.0.0.1. The default of `MASTER_PORT` is 29500. Without `TF_CONFIG`, `ETUDE_HOST`
+/// names the address of this machine. Its default is `MASTER_ADDR` for rank 0, and if that is 127.0.0.1; else the name
+/// of the machine. The generation is `ETUDE_RESTARTS`, which etude-launch sets, or `TORCHELASTIC_RESTART_COUNT`. Throws
+/// Error(value) for a variable that is missing or malformed. Source: TFConfigClusterResolver and SlurmClusterResolver
+/// of TensorFlow, and the environment variables that torchrun, srun and mpirun document.
 Cluster cluster_from_environment();
 /// The same for a given environment.
 Cluster cluster_from_environment(const EnvironmentReader& read);

@@ -95,7 +95,16 @@ void Strategy::place(const std::vector<Variable>& variables) {
   for (int replica = 0; replica < num_local_replicas(); ++replica)
     storages.push_back(device(replica).allocate(flat_bytes(fresh)));
   flatten(fresh, storages);
-  if (Workers* const workers = others()) workers->broadcast({storages.front()->address(), flat_bytes(fresh)});
+  if (Workers* const workers = others()) share(fresh, *workers);
+}
+
+/// Gives all processes the values of rank 0.
+void Strategy::share(const std::vector<Variable>& placed, Workers& workers) {
+  const auto bytes = static_cast<std::int64_t>(flat_bytes(placed));
+  for (const std::int64_t others : workers.all_gather(bytes))
+    check(others == bytes, ErrorKind::state, name(), "variables of ", bytes, " bytes in this process and of ", others,
+          " bytes in another - expected the same model in all processes - run the same program in them.");
+  workers.broadcast({placed.front().storage()->address(), static_cast<std::size_t>(bytes)});
 }
 
 std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std::vector<PerReplica>& inputs) {

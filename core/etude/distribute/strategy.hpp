@@ -106,6 +106,8 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   AllReduceClock& all_reduce_clock() { return all_reduce_clock_; }
 
  private:
+  void share(const std::vector<Variable>& placed, Workers& workers);
+
   AllReduceClock all_reduce_clock_;
 };
 
