@@ -34,8 +34,8 @@ bool alike(const std::vector<std::vector<ReplicaSum>>& a, const std::vector<std:
   return std::ranges::equal(a, b, [&](const auto& x, const auto& y) { return std::ranges::equal(x, y, same); });
 }
 
-/// A number for the all-reduces of a plan and its results: equal ones have equal numbers.
-std::int64_t signature_of(const std::vector<std::vector<ReplicaSum>>& buckets, const Plan& plan, std::size_t logs) {
+/// A number for the batch of a plan, its all-reduces and its results: equal ones have equal numbers.
+std::int64_t signature_of(const std::vector<std::vector<ReplicaSum>>& buckets, const Plan& plan, const Shard& shard) {
   std::uint64_t hash = 14695981039346656037U;
   const auto mix = [&](std::uint64_t number) { hash = (hash ^ number) * 1099511628211U; };
   for (const auto& bucket : buckets) {
@@ -46,7 +46,7 @@ std::int64_t signature_of(const std::vector<std::vector<ReplicaSum>>& buckets, c
     }
   }
   mix(plan.result_count());
-  mix(logs);
+  mix(static_cast<std::uint64_t>(shard.batch));
   return static_cast<std::int64_t>(hash);
 }
 
@@ -98,10 +98,10 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
 /// Compares the plans of all processes, so that none waits for an all-reduce that others do not have, and learns how
 /// many rows of each result they have.
 void ReplicatedPlan::agree(Workers& workers, const Graph& graph) {
-  const std::vector<std::int64_t> signatures = workers.all_gather(signature_of(buckets_, plan(), varying_logs_.size()));
+  const std::vector<std::int64_t> signatures = workers.all_gather(signature_of(buckets_, plan(), graph.shard()));
   for (std::size_t rank = 1; rank < signatures.size(); ++rank)
     check(signatures[rank] == signatures.front(), ErrorKind::state, strategy_->name(),
-          "rank 0 all-reduces other Values than rank ", rank,
+          "rank 0 has another batch, or all-reduces other Values, than rank ", rank,
           " - expected the same program and the same data in all processes, and the same all-reduces for any number of "
           "rows - all-reduce sums over rows, not rows.");
   check(varying_logs_.empty(), ErrorKind::internal, strategy_->name(),
