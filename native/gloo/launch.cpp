@@ -23,7 +23,6 @@
 // on SIGINT, SIGTERM and SIGHUP, ends all processes when one fails, and returns the exit status of that one.
 namespace {
 
-using namespace etude;
 using std::chrono::steady_clock;
 
 constexpr int exit_after_signal = 128;  // as shells do

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 #include <etude/etude.hpp>
+#include <filesystem>
 
 #include "processes.hpp"
 
@@ -195,6 +196,39 @@ TEST_CASE("multi-worker: another model, or other data, in one of the processes i
   const Reports data =
       run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) { return fit(4, 8 + 2 * strategy.rank()); });
   for (const std::string& report : data) CHECK_THAT(report, ContainsSubstring("the same data in all processes"));
+}
+
+TEST_CASE("multi-worker: after a failure, BackupAndRestore continues in all processes from rank 0's checkpoint",
+          "[gloo]") {
+  class Killing : public Callback {
+   public:
+    void on_epoch_begin(int epoch, Logs&) override {
+      if (epoch == 2) ::raise(SIGKILL);
+    }
+  };
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("etude-gloo-" + std::to_string(::getpid()));
+  const auto run = [&](bool kills, bool saves) {
+    return run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) {
+      Sequential model({layers::dense({.units = 4, .activation = "tanh"}), layers::dropout({.rate = 0.2}),
+                        layers::dense({.units = 1})});
+      model.compile({.optimizer = "adam", .loss = "mse"});
+      FitOptions options{.batch_size = 4, .epochs = 4, .verbose = 0};
+      if (saves) options.callbacks = {callbacks::backup_and_restore({.backup_dir = folder.string()})};
+      if (kills && strategy.rank() == 1) options.callbacks.push_back(std::make_shared<Killing>());
+      const auto history = model.fit(waves({10, 3}), waves({10, 1}), options);
+      std::string bits = bytes_of((*history)["loss"].data(), 8 * (*history)["loss"].size());
+      for (const Tensor& weight : model.get_weights()) bits += bytes_of(weight.raw(), weight.bytes());
+      return bits;
+    });
+  };
+  const Reports uninterrupted = run(false, false);
+  const Reports killed = run(true, true);
+  CHECK(killed[1].empty());
+  CHECK_THAT(killed[0], ContainsSubstring("the process of rank 1 failed"));
+  CHECK(std::filesystem::exists(folder));
+  CHECK((run(false, true) == uninterrupted));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("multi-worker: fit ends with an error that names a process that was killed", "[gloo]") {
