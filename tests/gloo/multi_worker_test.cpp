@@ -198,36 +198,58 @@ TEST_CASE("multi-worker: another model, or other data, in one of the processes i
   for (const std::string& report : data) CHECK_THAT(report, ContainsSubstring("the same data in all processes"));
 }
 
-TEST_CASE("multi-worker: after a failure, BackupAndRestore continues in all processes from rank 0's checkpoint",
+TEST_CASE("multi-worker: BackupAndRestore continues in all processes after a kill, or a SIGTERM, of one of them",
           "[gloo]") {
-  class Killing : public Callback {
+  /// Sends this process a signal in its third epoch, and counts epochs.
+  class Ending : public Callback {
    public:
+    explicit Ending(int signal) : signal_(signal) {}
+    int epochs = 0;
     void on_epoch_begin(int epoch, Logs&) override {
-      if (epoch == 2) ::raise(SIGKILL);
+      ++epochs;
+      third_ = epoch == 2;
     }
+    void on_train_batch_begin(std::int64_t batch, Logs&) override {
+      if (signal_ && third_ && batch == 1) ::raise(signal_);
+    }
+
+   private:
+    int signal_;
+    bool third_ = false;
   };
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("etude-gloo-" + std::to_string(::getpid()));
-  const auto run = [&](bool kills, bool saves) {
+  const int signal = GENERATE(SIGKILL, SIGTERM);
+  CAPTURE(signal);
+  const auto name = "etude-gloo-" + std::to_string(::getpid()) + '-' + std::to_string(signal);
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / name;
+  /// The number of epochs, a digit, and then the bits of losses and weights.
+  const auto run = [&](int sent, bool saves) {
     return run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) {
       Sequential model({layers::dense({.units = 4, .activation = "tanh"}), layers::dropout({.rate = 0.2}),
                         layers::dense({.units = 1})});
       model.compile({.optimizer = "adam", .loss = "mse"});
-      FitOptions options{.batch_size = 4, .epochs = 4, .verbose = 0};
-      if (saves) options.callbacks = {callbacks::backup_and_restore({.backup_dir = folder.string()})};
-      if (kills && strategy.rank() == 1) options.callbacks.push_back(std::make_shared<Killing>());
+      const auto ending = std::make_shared<Ending>(strategy.rank() == 1 ? sent : 0);
+      FitOptions options{.batch_size = 4, .epochs = 4, .verbose = 0, .callbacks = {ending}};
+      if (saves)
+        options.callbacks.push_back(
+            callbacks::backup_and_restore({.backup_dir = folder.string(), .save_before_preemption = true}));
       const auto history = model.fit(waves({10, 3}), waves({10, 1}), options);
-      std::string bits = bytes_of((*history)["loss"].data(), 8 * (*history)["loss"].size());
-      for (const Tensor& weight : model.get_weights()) bits += bytes_of(weight.raw(), weight.bytes());
-      return bits;
+      std::string report = std::to_string(ending->epochs);
+      report += bytes_of((*history)["loss"].data(), 8 * (*history)["loss"].size());
+      for (const Tensor& weight : model.get_weights()) report += bytes_of(weight.raw(), weight.bytes());
+      return report;
     });
   };
-  const Reports uninterrupted = run(false, false);
-  const Reports killed = run(true, true);
-  CHECK(killed[1].empty());
-  CHECK_THAT(killed[0], ContainsSubstring("the process of rank 1 failed"));
-  CHECK(std::filesystem::exists(folder));
-  CHECK((run(false, true) == uninterrupted));
+  const Reports uninterrupted = run(0, false), ended = run(signal, true), continued = run(0, true);
+  CHECK(ended[1].empty());
+  if (signal == SIGKILL)
+    CHECK_THAT(ended[0], ContainsSubstring("the process of rank 1 failed"));
+  else
+    CHECK(ended[0].empty());  // both exit
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    CHECK(uninterrupted[rank].substr(0, 1) == "4");
+    CHECK(continued[rank].substr(0, 1) == "2");
+    CHECK((continued[rank].substr(1) == uninterrupted[rank].substr(1)));
+  }
   std::filesystem::remove_all(folder);
 }
 

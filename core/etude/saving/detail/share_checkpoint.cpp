@@ -19,8 +19,8 @@ std::string_view take(std::string_view& bytes) {
   if (bytes.size() >= sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
   check(bytes.size() >= sizeof size && size <= bytes.size() - sizeof size, ErrorKind::internal, "share_checkpoint",
         "incomplete bytes - expected those of rank 0 - this is a defect of the library.");
-  const std::string_view text = bytes.substr(sizeof size, size);
-  bytes.remove_prefix(sizeof size + size);
+  const std::string_view text = bytes.substr(sizeof size, static_cast<std::size_t>(size));
+  bytes.remove_prefix(sizeof size + text.size());
   return text;
 }
 
