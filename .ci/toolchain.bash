@@ -87,6 +87,11 @@ setup_native() {
   locked unpack_source catch2
 }
 
+# The library that connects processes. Its headers need no others.
+setup_gloo() {
+  want /usr/include/gloo/allreduce.h:libgloo-dev
+}
+
 # xsimd, zlib and Catch2 as sources, shared by every compiler and sanitizer and by wasm.
 unpack_xsimd() {
   [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return # another ./dev has done it
