@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/classes/detail/snake_case.hpp"
 
@@ -59,9 +60,20 @@ std::vector<NamedVariable> gather(const Layer& layer, Own own) {
 std::vector<NamedVariable> named_weights(const Layer& layer) { return gather(layer, &Layer::own_weights); }
 std::vector<NamedVariable> named_states(const Layer& layer) { return gather(layer, &Layer::own_states); }
 
-void clear_states(const Layer& layer) {
-  for (NamedVariable& state : named_states(layer))
-    state.variable.assign(Tensor(state.variable.shape(), state.variable.dtype()));
+void clear_states(const Layer& layer, std::string_view where) {
+  constexpr std::int64_t least = std::int64_t{1} << 20, factor = 64;
+  std::int64_t most = least, bytes = 0;
+  for (const auto& [name, weight] : named_weights(layer))
+    most = checked::add_or_most(most, checked::multiply_or_most(weight.size(), factor));
+  std::vector<NamedVariable> states = named_states(layer);
+  for (const auto& [name, state] : states) {
+    std::int64_t size = static_cast<std::int64_t>(size_of(state.dtype()));
+    for (const std::int64_t extent : state.shape()) size = checked::multiply_or_most(size, extent);
+    bytes = checked::add_or_most(bytes, size);
+  }
+  check(bytes <= most, ErrorKind::data, where, "states of ", bytes, " bytes between the batches - expected at most ",
+        most, ", as far as the weights justify - build the model for a smaller batch.");
+  for (auto& [name, state] : states) state.assign(Tensor(state.shape(), state.dtype()));
 }
 
 std::vector<NamedVariable> numbered(const std::vector<Variable>& variables) {
