@@ -302,6 +302,10 @@ TEST_CASE("TensorFlow.js: a model that it saved is loaded, compiled, and compute
   CHECK(difference(model->predict(x, {.verbose = 0}), expected, {1e-6, 1e-6}) == "");
   CHECK(model->optimizer().learning_rate() == 0.5);
   CHECK_FALSE(load_model("model.json", {.compile = false})->compiled());
+  Sequential other({layers::input_layer({.shape = {3, 2}}),
+                    layers::bidirectional({.layer = layers::lstm({.units = 2})}), layers::dense({.units = 2})});
+  other.load_weights("model.json");
+  CHECK(alike(other, *model));
 
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string text(of_tfjs);
@@ -356,6 +360,10 @@ TEST_CASE("TensorFlow.js: a saved model has the form that it loads, and is loade
   const ModelPtr loaded = load_model("m/model.json");
   CHECK(alike(*loaded, model));
   CHECK(loaded->count_params() == 12);
+  const LayerPtr again = layers::dense({.units = 3, .name = "again"});
+  Sequential other({layers::input_layer({.shape = {3}}), again});
+  other.load_weights("m/model.json");  // by the places of layers: names do not matter
+  CHECK(alike(other, model));
   model.save("m/other.json");  // beside the first
   CHECK(scope.files->exists("m/other.group1-shard1of1.bin"));
 }

@@ -67,13 +67,28 @@ ModelPtr without_values(const Json& json) {
   return model_from_json(json);
 }
 
+using LoadFile = ModelPtr (*)(const std::string& path, bool compile);
+
+/// What loads files of a format; null if nothing does.
+LoadFile loader_of(FileFormat format) {
+  switch (format) {
+    case FileFormat::keras: return load_keras;
+    case FileFormat::hdf5: return load_h5;
+    case FileFormat::tfjs: return load_tfjs;
+    default: return nullptr;
+  }
+}
+
 /// A model that is a file, or that is missing and has a file's name.
 ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
-  if (format == FileFormat::keras) return load_keras(path, compile);
-  if (format == FileFormat::hdf5) return load_h5(path, compile);
-  if (format == FileFormat::tfjs) return load_tfjs(path, compile);
-  refuse_format(format, path, "load_model",
-                "the folder of a saved model, a .keras file, an .h5 file of Keras 2, or a model.json of TensorFlow.js");
+  const LoadFile load = loader_of(format);
+  if (!load)
+    refuse_format(format, path, "load_model",
+                  "the folder of a saved model, a .keras file, an .h5 file of Keras 2, or a model.json of "
+                  "TensorFlow.js");
+  ModelPtr model = load(path, compile);
+  clear_states(*model, "load_model");
+  return model;
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_store.hpp"
 #include "etude/saving/detail/model_config.hpp"
-#include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
 #include "etude/saving/detail/weights_shards.hpp"
@@ -81,7 +80,6 @@ ModelPtr without_values(const Json& json, const std::string& path) {
   ModelPtr model = model_from_json(json);
   check(model->built(), ErrorKind::data, "load_model", '"', path,
         "\" has no shapes of the inputs - expected a model that was built before it was saved - save it again.");
-  clear_states(*model);
   return model;
 }
 

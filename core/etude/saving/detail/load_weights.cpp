@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/save_model.hpp"
 #include "etude/saving/detail/tf_weights.hpp"
+#include "etude/saving/detail/tfjs_model.hpp"
 #include "etude/saving/detail/weights_file.hpp"
 
 // Implements Model::save_weights and Model::load_weights.
@@ -42,7 +44,11 @@ bool matches(const std::string& pattern, const std::string& name, const std::str
 /// The tensors of a file under the names of the model's weights, with kernels in Keras's order of axes.
 std::vector<StoredTensor> mapped_weights(const std::string& path, const LoadWeightsOptions& options,
                                          const std::string& where) {
-  const auto name_of = [&](const std::string& name) { return renamed(name, options.map, where); };
+  const bool by_places = options.map.empty() && format_of(path, *vfs_or_host({}, where)) == FileFormat::tfjs;
+  const std::optional<TfjsPlaces> places = by_places ? std::optional<TfjsPlaces>(path) : std::nullopt;
+  const auto name_of = [&](const std::string& name) {
+    return places ? (*places)(name) : renamed(name, options.map, where);
+  };
   std::vector<StoredTensor> tensors = read_weights(path, where, name_of);
   std::map<std::string, std::string> origins;
   for (StoredTensor& tensor : tensors) {

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/classes/detail/snake_case.hpp"
 #include "etude/saving/detail/numbering.hpp"
@@ -58,18 +59,21 @@ std::vector<NamedVariable> gather(const Layer& layer, Own own) {
 std::vector<NamedVariable> named_weights(const Layer& layer) { return gather(layer, &Layer::own_weights); }
 std::vector<NamedVariable> named_states(const Layer& layer) { return gather(layer, &Layer::own_states); }
 
-void clear_states(const Layer& layer) {
-  constexpr std::size_t most_bytes = std::size_t{1} << 28;
-  std::size_t bytes = 0;
-  for (NamedVariable& state : named_states(layer)) {
-    Variable& variable = state.variable;
-    if (variable.replicas() > 0) continue;  // its layer set it, from its options
-    bytes += variable.bytes();
-    check(variable.bytes() <= most_bytes && bytes <= most_bytes, ErrorKind::data, "load_model", '"', state.name,
-          "\" of shape ", variable.shape(), ", a state that is not in the file - expected at most ", most_bytes,
-          " bytes of states - load the weights into a model that is created in code.");
-    variable.fill(0);
+void clear_states(const Layer& layer, std::string_view where) {
+  constexpr std::int64_t least = std::int64_t{1} << 20, factor = 64;
+  std::int64_t most = least, bytes = 0;
+  for (const auto& [name, weight] : named_weights(layer))
+    most = checked::add_or_most(most, checked::multiply_or_most(weight.size(), factor));
+  std::vector<NamedVariable> states = named_states(layer);
+  std::erase_if(states, [](const NamedVariable& state) { return state.variable.replicas() > 0; });
+  for (const auto& [name, state] : states) {
+    std::int64_t size = static_cast<std::int64_t>(size_of(state.dtype()));
+    for (const std::int64_t extent : state.shape()) size = checked::multiply_or_most(size, extent);
+    bytes = checked::add_or_most(bytes, size);
   }
+  check(bytes <= most, ErrorKind::data, where, "states of ", bytes, " bytes between the batches - expected at most ",
+        most, ", as far as the weights justify - build the model for a smaller batch.");
+  for (auto& [name, state] : states) state.assign(Tensor(state.shape(), state.dtype()));
 }
 
 std::vector<NamedVariable> numbered(const std::vector<Variable>& variables) {

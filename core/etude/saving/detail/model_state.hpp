@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "etude/base/detail/stored_tensor.hpp"
@@ -22,9 +23,10 @@ std::vector<NamedVariable> named_weights(const Layer& layer);
 /// Its other variables: the states of random draws and of stateful layers.
 std::vector<NamedVariable> named_states(const Layer& layer);
 
-/// Sets those without values to 0, as in a new layer: for files that have none. Throws Error(data) if they are large,
-/// because nothing in such a file justifies their sizes.
-void clear_states(const Layer& layer);
+/// Sets those of a loaded model that have no value to 0, as in a new one: for files that have none. A file must not say
+/// how much memory that takes: throws Error(data) for states of many more bytes than the weights. `where` is the prefix
+/// of errors.
+void clear_states(const Layer& layer, std::string_view where);
 
 /// Variables named by their numbers: for an optimizer, whose order of variables determines the weight of each.
 std::vector<NamedVariable> numbered(const std::vector<Variable>& variables);
