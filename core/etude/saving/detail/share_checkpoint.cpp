@@ -29,7 +29,7 @@ std::string bytes_of(const Checkpoint& checkpoint) {
   std::string bytes;
   for (const ComposedFile& file : compose_checkpoint(checkpoint, 0)) {
     std::string content;
-    for (const std::string_view piece : file.pieces()) content += piece;
+    file.visit_pieces([&](std::string_view piece) { content += piece; });
     add(bytes, file.name);
     add(bytes, content);
   }
@@ -44,11 +44,10 @@ Checkpoint checkpoint_in(std::string_view bytes) {
     files[name] = take(bytes);
   }
   const Manifest manifest = parse_manifest(files[std::string(manifest_name)], where);
-  const auto read = [&](const std::string& name, std::uint64_t) {
-    const auto content = std::as_bytes(std::span(files[name]));
-    return std::vector<std::byte>(content.begin(), content.end());
+  const auto open = [&](const std::string& name) -> std::shared_ptr<FileSource> {
+    return std::make_shared<MemorySource>(std::as_bytes(std::span(files[name])), nullptr);
   };
-  return parse_checkpoint(manifest, read, where);
+  return parse_checkpoint(manifest, open, where);
 }
 
 }  // namespace
