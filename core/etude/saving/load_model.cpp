@@ -8,12 +8,11 @@
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/file_format.hpp"
-#include "etude/saving/detail/keras_file.hpp"
+#include "etude/saving/detail/format_functions.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/save_model.hpp"
-#include "etude/saving/detail/tfjs_model.hpp"
 
 namespace etude {
 namespace {
@@ -67,21 +66,9 @@ ModelPtr without_values(const Json& json) {
   return model_from_json(json);
 }
 
-using LoadFile = ModelPtr (*)(const std::string& path, bool compile);
-
-/// What loads files of a format; null if nothing does.
-LoadFile loader_of(FileFormat format) {
-  switch (format) {
-    case FileFormat::keras: return load_keras;
-    case FileFormat::hdf5: return load_h5;
-    case FileFormat::tfjs: return load_tfjs;
-    default: return nullptr;
-  }
-}
-
 /// A model that is a file, or that is missing and has a file's name.
 ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
-  const LoadFile load = loader_of(format);
+  const auto load = functions_of(format).load;
   if (!load)
     refuse_format(format, path, "load_model",
                   "the folder of a saved model, a .keras file, an .h5 file of Keras 2, or a model.json of "
@@ -124,7 +111,7 @@ ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& op
 
 std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path) {
   check_is_path(path, "load_string_layers");
-  return load_keras_strings(path);
+  return functions_of(FileFormat::keras).load_strings(path);
 }
 
 ModelPtr model_from_json(std::string_view text) { return compiled_from_json(parse_json(text, "config")); }

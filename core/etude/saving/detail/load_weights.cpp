@@ -1,6 +1,6 @@
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -11,11 +11,10 @@
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/checkpoint_writes.hpp"
 #include "etude/saving/detail/file_format.hpp"
-#include "etude/saving/detail/keras_file.hpp"
+#include "etude/saving/detail/format_functions.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/save_model.hpp"
 #include "etude/saving/detail/tf_weights.hpp"
-#include "etude/saving/detail/tfjs_model.hpp"
 #include "etude/saving/detail/weights_file.hpp"
 
 // Implements Model::save_weights and Model::load_weights.
@@ -42,13 +41,14 @@ bool matches(const std::string& pattern, const std::string& name, const std::str
 }
 
 /// The tensors of a file under the names of the model's weights, with kernels in Keras's order of axes.
-std::vector<StoredTensor> mapped_weights(const std::string& path, const LoadWeightsOptions& options,
+std::vector<StoredTensor> mapped_weights(const std::string& path, FileFormat format, const LoadWeightsOptions& options,
                                          const std::string& where) {
-  const bool by_places = options.map.empty() && format_of(path, *vfs_or_host({}, where)) == FileFormat::tfjs;
-  const std::optional<TfjsPlaces> places = by_places ? std::optional<TfjsPlaces>(path) : std::nullopt;
-  const auto name_of = [&](const std::string& name) {
-    return places ? (*places)(name) : renamed(name, options.map, where);
-  };
+  const auto names_in = functions_of(format).weight_names;
+  std::function<std::string(const std::string&)> name_of;
+  if (names_in && options.map.empty())
+    name_of = names_in(path);
+  else
+    name_of = [&](const std::string& name) { return renamed(name, options.map, where); };
   std::vector<StoredTensor> tensors = read_weights(path, where, name_of);
   std::map<std::string, std::string> origins;
   for (StoredTensor& tensor : tensors) {
@@ -111,7 +111,7 @@ void save_weights(const Model& model, const std::string& path, const SaveOptions
   check_built(model, "save_weights");
   check_may_write(path, options, "save_weights");
   const CheckpointWriteTimer timer;
-  if (path.ends_with(".weights.h5")) return save_keras_weights(model, path);
+  if (path.ends_with(".weights.h5")) return functions_of(FileFormat::hdf5).save_weights(model, path);
   write_weights(path, stored_values_of(named_weights(model)));
 }
 
@@ -133,14 +133,13 @@ void load_weights(Model& model, const std::string& path, const LoadWeightsOption
   check_is_path(path, "load_weights");
   check_built(model, "load_weights");
   const FileFormat format = format_of(path, *vfs_or_host({}, "load_weights"));
-  if (format == FileFormat::keras || format == FileFormat::hdf5 || format == FileFormat::keras_shards)
-    return load_keras_weights(model, path, options);
+  if (const auto load = functions_of(format).load_weights) return load(model, path, options);
   check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
         "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
   if (format == FileFormat::tf_checkpoint) return load_tf_checkpoint(model, path, options);
   const std::string where = "load_weights \"" + path + '"';
   std::vector<NamedVariable> weights = named_weights(model);
-  std::vector<StoredTensor> tensors = mapped_weights(path, options, where);
+  std::vector<StoredTensor> tensors = mapped_weights(path, format, options, where);
   if (options.skip_mismatch) {
     keep_matching(weights, tensors, where);
   } else {

@@ -9,10 +9,9 @@
 #include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/detail/checkpoint_format.hpp"
-#include "etude/saving/detail/keras_file.hpp"
+#include "etude/saving/detail/format_functions.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
-#include "etude/saving/detail/tfjs_model.hpp"
 
 namespace etude {
 namespace {
@@ -61,8 +60,8 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
         model.own_weights().empty() ? "" : model.own_weights().front().name(),
         "\" outside its layers, which no config describes - expected weights of layers only - save the weights "
         "by save_weights() and create the model in code.");
-  if (ending_of(folder) == "keras") return save_keras(model, folder);
-  if (ending_of(folder) == "json") return save_tfjs(model, folder);
+  if (ending_of(folder) == "keras") return functions_of(FileFormat::keras).save(model, folder);
+  if (ending_of(folder) == "json") return functions_of(FileFormat::tfjs).save(model, folder);
   Json config = {{"model", model_to_json(model)}, {"compile", compile_to_json(model)}, {"draws", draws_of(model)}};
   if (model.compiled()) add_flags_at_compile(model, model.compiled_trainable(), config);
   Checkpoint checkpoint{.step = 0, .tensors = {}, .documents = {{"config", json_text(config, 2)}}};

@@ -159,7 +159,7 @@ ModelPtr load_tfjs(const std::string& path, bool compile) {
   return model;
 }
 
-TfjsPlaces::TfjsPlaces(const std::string& path) {
+std::function<std::string(const std::string&)> tfjs_weight_names(const std::string& path) {
   std::map<std::string, std::string> names;
   try {
     const TfjsFile file(path, *vfs_or_host({}, "load_weights"));
@@ -168,15 +168,13 @@ TfjsPlaces::TfjsPlaces(const std::string& path) {
     for (const auto& [name, variable] : named_tfjs_weights(*file.model)) names.emplace(name, paths.at(variable.id()));
     for (const std::string& name : file.optimizer) names.emplace(name, "");
   } catch (const Error&) {  // the file may describe a model that Étude lacks
-    return;
+    names.clear();
   }
-  names_ = std::move(names);
-}
-
-std::string TfjsPlaces::operator()(const std::string& name) const {
-  for (const std::string& each : {name, without_cell(name)})
-    if (const auto found = names_.find(each); found != names_.end()) return found->second;
-  return name;
+  return [names = std::move(names)](const std::string& name) {
+    for (const std::string& each : {name, without_cell(name)})
+      if (const auto found = names.find(each); found != names.end()) return found->second;
+    return name;
+  };
 }
 
 }  // namespace etude

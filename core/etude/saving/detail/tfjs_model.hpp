@@ -1,6 +1,6 @@
 #pragma once
 
-#include <map>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,15 +21,8 @@ void save_tfjs(const Model& model, const std::string& path);
 /// a graph model, and Error(data) for a damaged one.
 ModelPtr load_tfjs(const std::string& path, bool compile);
 
-/// The names of the weights in such a file as those of named_weights(), "dense/kernel", by the layers that it
-/// describes. Names stay as they are if it describes none that Étude has; those of an optimizer become empty.
-class TfjsPlaces {
- public:
-  explicit TfjsPlaces(const std::string& path);
-  std::string operator()(const std::string& name) const;
-
- private:
-  std::map<std::string, std::string> names_;
-};
+/// Names the weights in such a file as named_weights() does, "dense/kernel", by the layers that it describes. Names stay
+/// as they are if it describes none that Étude has; those of an optimizer become empty.
+std::function<std::string(const std::string& name)> tfjs_weight_names(const std::string& path);
 
 }  // namespace etude
