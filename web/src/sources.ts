@@ -13,14 +13,19 @@ export interface ModelArtifacts {
   weightData?: ArrayBuffer | ArrayBuffer[] | undefined;
   /** The arguments of compile, as TensorFlow.js writes them. */
   trainingConfig?: {} | null | undefined;
+  /** 'layers-model'. */
   format?: string | undefined;
+  /** What wrote the model. */
   generatedBy?: string | undefined;
+  /** What converted it; null if nothing did. */
   convertedBy?: string | null | undefined;
 }
 
 /** Loads or saves models anywhere, as `tf.io.IOHandler` of TensorFlow.js, such as `tf.io.browserHTTPRequest(url)`. */
 export interface ModelHandler {
+  /** Returns a model, for loadModel and loadWeights. */
   load?(): ModelArtifacts | Promise<ModelArtifacts>;
+  /** Gets a model, from model.save; what it returns is the result of that. */
   save?(artifacts: ModelArtifacts): unknown;
 }
 

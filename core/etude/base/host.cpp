@@ -40,20 +40,17 @@ Host system_host() {
   return result;
 }
 
-/// The files of the current FilesScope; null if there is none.
-std::shared_ptr<Vfs>& files_in_scope() {
-  static thread_local std::shared_ptr<Vfs> files;
-  return files;
-}
+/// Those of the current FilesScope; null if there is none. A pointer needs no destructor at the end of a thread.
+thread_local const std::shared_ptr<Vfs>* files_in_scope = nullptr;
 
-const std::shared_ptr<Vfs>& present_files() { return files_in_scope() ? files_in_scope() : host().files; }
+const std::shared_ptr<Vfs>& present_files() { return files_in_scope ? *files_in_scope : host().files; }
 
 }  // namespace
 
-FilesScope::FilesScope(std::shared_ptr<Vfs> files) : before_(files_in_scope()) {
-  if (files) files_in_scope() = std::move(files);
+FilesScope::FilesScope(std::shared_ptr<Vfs> files) : files_(std::move(files)), before_(files_in_scope) {
+  if (files_) files_in_scope = &files_;
 }
-FilesScope::~FilesScope() { files_in_scope() = before_; }
+FilesScope::~FilesScope() { files_in_scope = before_; }
 
 Host& host() {
   static Host instance = system_host();

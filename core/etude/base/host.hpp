@@ -68,7 +68,8 @@ class FilesScope {
   FilesScope& operator=(const FilesScope&) = delete;
 
  private:
-  std::shared_ptr<Vfs> before_;
+  const std::shared_ptr<Vfs> files_;
+  const std::shared_ptr<Vfs>* const before_;
 };
 
 /// `chosen`, or the files of the thread's FilesScope, or those of the host. Throws Error(io) if all are null.
