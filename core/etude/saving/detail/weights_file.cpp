@@ -34,7 +34,7 @@ std::vector<StoredTensor> read_weights(const std::string& path, const std::strin
   if (format == FileFormat::safetensors) {
     tensors = open_safetensors(source, path, wanted).tensors;
   } else if (format == FileFormat::npz) {
-    tensors = npz_arrays(source, path);
+    visit_npz_arrays(source, path, [&](const StoredTensor& array) { tensors.push_back(array); });
   } else if (format == FileFormat::tfjs) {
     std::string text(static_cast<std::size_t>(source->size()), ' ');
     source->read(0, std::as_writable_bytes(std::span(text)));
@@ -50,7 +50,7 @@ void write_weights(const std::string& path, const std::vector<StoredTensor>& ten
   if (path.ends_with(".safetensors"))
     write_safetensors(path, tensors, {}, *vfs_or_host({}, "save_safetensors"));
   else
-    write_npz_arrays(path, tensors);
+    write_npz_arrays(path, tensors.size(), [&](std::size_t i) { return tensors[i]; });
 }
 
 std::string renamed(const std::string& name, const std::vector<Renaming>& map, const std::string& where) {
