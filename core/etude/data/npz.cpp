@@ -54,32 +54,28 @@ class ArrayInNpz {
   NpyFormat format_;
 };
 
-std::map<std::string, Tensor> read_all(const std::vector<StoredTensor>& arrays) {
-  std::map<std::string, Tensor> result;
-  for (const StoredTensor& array : arrays) result[array.name] = array.read();
-  return result;
-}
-
 // Models' weights are arrays, too. The doors of a part of the WebAssembly module, which bindings/parts.mjs names: they
 // are called by address only.
 
-std::vector<StoredTensor> arrays_in_npz(std::shared_ptr<FileSource> source, std::string_view where,
-                                        std::optional<std::uint64_t> limit) {
-  const std::shared_ptr<ArchiveReader> archive = open_archive(std::move(source), where, {.expanded = limit});
-  std::vector<StoredTensor> arrays;
+void arrays_in_npz(const std::shared_ptr<FileSource>& source, std::span<const std::byte> bytes, std::string_view where,
+                   std::optional<std::uint64_t> limit, const std::function<void(const StoredTensor&)>& visit) {
+  const ArchiveLimits limits{.expanded = limit};
+  const std::shared_ptr<ArchiveReader> archive =
+      source ? open_archive(source, where, limits) : open_archive(bytes, where, limits);
   for (const ArchiveEntry& entry : archive->entries()) {
     check(entry.name.ends_with(extension), ErrorKind::data, where, "the file \"", entry.name,
           "\" - expected arrays, whose names end in .npy - save the arrays by numpy.savez.");
     const ArrayInNpz array(archive, entry, std::string(where) + '/' + entry.name);
-    arrays.push_back({entry.name.substr(0, entry.name.size() - extension.size()), array.format().shape,
-                      array.format().dtype, [array] { return array.read(); }});
+    visit({entry.name.substr(0, entry.name.size() - extension.size()), array.format().shape, array.format().dtype,
+           [array] { return array.read(); }});
   }
-  return arrays;
 }
 
-void arrays_to_npz(const std::string& path, const std::vector<StoredTensor>& arrays, bool compressed) {
+void arrays_to_npz(const std::string& path, std::size_t count, const std::function<StoredTensor(std::size_t)>& array_at,
+                   bool compressed) {
   const auto archive = create_archive(path);
-  for (const StoredTensor& array : arrays) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const StoredTensor array = array_at(i);
     const std::string header = npy_header(array.shape, array.dtype);
     const Tensor values = array.read();
     archive->begin(array.name + std::string(extension), compressed, header.size() + values.bytes());
@@ -99,30 +95,38 @@ decltype(&arrays_to_npz) npz_writer = arrays_to_npz;
 
 }  // namespace detail
 
-std::vector<StoredTensor> npz_arrays(std::shared_ptr<FileSource> source, std::string_view where,
-                                     std::optional<std::uint64_t> limit) {
-  return detail::npz_reader(std::move(source), where, limit);
+void visit_npz_arrays(const std::shared_ptr<FileSource>& source, std::string_view where,
+                      const std::function<void(const StoredTensor&)>& visit) {
+  detail::npz_reader(source, {}, where, {}, visit);
 }
 
-void write_npz_arrays(const std::string& path, const std::vector<StoredTensor>& arrays, bool compressed) {
-  detail::npz_writer(path, arrays, compressed);
+void write_npz_arrays(const std::string& path, std::size_t count, const std::function<StoredTensor(std::size_t)>& array,
+                      bool compressed) {
+  detail::npz_writer(path, count, array, compressed);
 }
 
 std::map<std::string, Tensor> parse_npz(std::span<const std::byte> bytes, std::string_view where,
                                         std::optional<std::uint64_t> limit) {
-  return read_all(npz_arrays(std::make_shared<MemorySource>(bytes, nullptr), where, limit));
+  std::map<std::string, Tensor> arrays;
+  detail::npz_reader({}, bytes, where, limit,
+                     [&](const StoredTensor& array) { arrays[std::string(array.name)] = array.read(); });
+  return arrays;
 }
 
 std::map<std::string, Tensor> read_npz(const std::string& path, std::optional<std::uint64_t> limit) {
-  return read_all(npz_arrays(vfs_or_host({}, "npz")->source(path), path, limit));
+  std::map<std::string, Tensor> arrays;
+  detail::npz_reader(vfs_or_host({}, "npz")->source(path), {}, path, limit,
+                     [&](const StoredTensor& array) { arrays[std::string(array.name)] = array.read(); });
+  return arrays;
 }
 
 void write_npz(const std::string& path, const std::vector<std::pair<std::string, Tensor>>& arrays,
                const WriteNpzOptions& options) {
-  std::vector<StoredTensor> stored;
-  for (const auto& [name, array] : arrays)
-    stored.push_back({name, array.shape(), array.dtype(), [values = array] { return values; }});
-  write_npz_arrays(path, stored, options.compressed);
+  const auto array_at = [&](std::size_t i) -> StoredTensor {
+    const auto& [name, array] = arrays[i];
+    return {name, array.shape(), array.dtype(), [&held = array] { return held; }};
+  };
+  write_npz_arrays(path, arrays.size(), array_at, options.compressed);
 }
 
 }  // namespace etude

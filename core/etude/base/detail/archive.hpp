@@ -90,7 +90,7 @@ class ArchiveWriter {
 };
 
 /// A reader of an archive. `where` is the prefix of errors.
-std::unique_ptr<ArchiveReader> open_archive(std::shared_ptr<FileSource> source, std::string_view where,
+std::unique_ptr<ArchiveReader> open_archive(const std::shared_ptr<FileSource>& source, std::string_view where,
                                             const ArchiveLimits& limits = {});
 /// The same of bytes in memory, which must outlive it.
 std::unique_ptr<ArchiveReader> open_archive(std::span<const std::byte> bytes, std::string_view where,

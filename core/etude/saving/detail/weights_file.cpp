@@ -44,7 +44,7 @@ std::vector<StoredTensor> read_weights(const std::string& path, const std::strin
   } else if (format == FileFormat::safetensors_shards) {
     tensors = safetensors_shards(whole_text(*source), path, *files, wanted);
   } else if (format == FileFormat::npz) {
-    tensors = npz_arrays(source, path);
+    visit_npz_arrays(source, path, [&](const StoredTensor& array) { tensors.push_back(array); });
   } else if (format == FileFormat::tfjs) {
     tensors = tfjs_weights(parse_json(whole_text(*source), path).value("weightsManifest", Json()), path, files, wanted);
   } else {
@@ -58,7 +58,7 @@ void write_weights(const std::string& path, const std::vector<StoredTensor>& ten
   if (path.ends_with(".safetensors"))
     write_safetensors(path, tensors, {}, *vfs_or_host({}, "save_safetensors"));
   else
-    write_npz_arrays(path, tensors);
+    write_npz_arrays(path, tensors.size(), [&](std::size_t i) { return tensors[i]; });
 }
 
 std::string renamed(const std::string& name, const std::vector<Renaming>& map, const std::string& where) {
