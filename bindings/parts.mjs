@@ -19,7 +19,7 @@ export const parts = {
       'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
       'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix', 'MaxNumBoundingBoxes',
     ],
-    functions: [],
+    functions: ['make_space'],
   },
   extras: {
     bindings: [],

@@ -120,6 +120,8 @@ EMSCRIPTEN_BINDINGS(saving) {
     if (!of_web.isUndefined()) return of_web;
     return with_kind(kind, [&]<class Kind>() { return to_js(std::static_pointer_cast<Kind>(made)); });
   }>();
+  bind<"utils.feature_space_to_json(space)", [](std::shared_ptr<FeatureSpace> space) { return to_json(*space); }>();
+  bind<"utils.feature_space_from_json(text)", [](std::string text) { return feature_space_from_json(text); }>();
   bind<"model.from_json(text)", [](std::string text) { return model_from_json(text); }>();
   bind<"clone_model(model, clone_function?)", [](ModelPtr model, std::optional<CloneFunction> clone_function) {
     return clone_model(*model, clone_function.value_or(nullptr));

@@ -56,6 +56,7 @@
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/clone_model.hpp"
 #include "etude/saving/config.hpp"
+#include "etude/saving/feature_space_config.hpp"
 #include "etude/saving/load_model.hpp"
 #include "etude/saving/safetensors.hpp"
 #include "etude/training/functional.hpp"
