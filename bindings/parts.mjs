@@ -3,7 +3,7 @@
 export const parts = {
   data: { bindings: ['data', 'utils'], classes: [], functions: ['of_dataset', 'of_creator', 'arrays_in_npz', 'arrays_to_npz'] },
   archives: { bindings: [], classes: [], functions: ['open_zip', 'create_zip', 'expand_zlib'] },
-  saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['object_of_web_as_json', 'object_of_web_from_json', 'replace_pattern'] },
+  saving: { bindings: ['saving', 'more_ops'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['object_of_web_as_json', 'object_of_web_from_json', 'replace_pattern'] },
   callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },
   preprocessing: {
     bindings: ['text'],

@@ -75,6 +75,13 @@ std::string replace_pattern(const std::string& pattern, const std::string& repla
 
 namespace etude::js {
 
+/// Layers of strings by their names.
+struct StringLayers : val {};
+template <> struct Conversion<StringLayers> {
+  static val to(const StringLayers& layers) { return layers; }
+  static std::string made() { return "Record<string, StringLayer>"; }
+};
+
 template <> struct Conversion<CloneFunction> {
   static CloneFunction from(const val& function, const Where& where) {
     return [function, name = std::string(where.function)](const LayerPtr& layer) {
@@ -125,6 +132,11 @@ EMSCRIPTEN_BINDINGS(saving) {
          const ModelPtr model = load_model(folder, options);
          return model;
        }>();
+  bind<"load_string_layers(path)", [](std::string path) {
+    StringLayers layers{val::object()};
+    for (const auto& [name, layer] : load_string_layers(path)) layers.set(name, to_js(LayerPtr(layer)));
+    return layers;
+  }>();
 }
 
 }  // namespace etude::js

@@ -268,6 +268,22 @@ TEST_CASE("models and weights are loaded from bytes, and from files other than t
   CHECK(kind_of([] { load_model(std::vector<std::byte>(9)); }) == ErrorKind::value);
 }
 
+TEST_CASE("a file without states gives a model whose states are 0, unless they need much more memory", "[saving]") {
+  const FilesInMemory scope;
+  const auto saved = [](std::int64_t batch) {
+    Sequential model({layers::lstm({.units = 3, .stateful = true})});
+    model.build({batch, 5, 4});
+    const Tensor samples = waves({batch, 5, 4});
+    const Tensor expected = model.predict_on_batch(samples);
+    model.save("m.keras");
+    return std::pair(samples, expected);
+  };
+  const auto [samples, expected] = saved(2);
+  CHECK(testing::same_bits(load_model("m.keras")->predict_on_batch(samples), expected));
+  saved(50'000);
+  CHECK(error_of([] { load_model("m.keras"); }).starts_with("[load_model] states of 1200000 bytes between the"));
+}
+
 TEST_CASE("names of other formats and places are an Error, and no folder is made", "[saving]") {
   const FilesInMemory scope;
   Sequential model(samples::two_dense());

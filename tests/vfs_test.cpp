@@ -111,6 +111,26 @@ TEST_CASE("files: appended bytes can be overwritten, and appending continues at 
   }
 }
 
+TEST_CASE("files: a replacement gets its name when it is complete; without commit() or after a failure nothing is left",
+          "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    const std::string path = folder + "/a";
+    write(*files, path, "old");
+    files->make_folder(folder + "/folder");
+    FileReplacement(*files, path).file().append("lost");
+    CHECK(text_of(*files, path) == "old");
+    CHECK_THAT(error_of([&] { FileReplacement(*files, folder + "/folder").commit(); }),
+               ContainsSubstring("folder\" cannot be renamed to"));
+    CHECK(files->list(folder) == Names{"a", "folder"});
+    FileReplacement made(*files, path);
+    made.file().append("new");
+    CHECK(text_of(*files, path) == "old");
+    made.commit();
+    CHECK(text_of(*files, path) == "new");
+    CHECK(files->list(folder) == Names{"a", "folder"});
+  }
+}
+
 TEST_CASE("files: a rename replaces a file atomically, and moves a folder with its contents", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     write(*files, folder + "/a", "old");

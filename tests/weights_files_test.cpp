@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "allocation_counter.hpp"
 #include "etude/base/detail/archive.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/model_config.hpp"
@@ -8,6 +9,7 @@
 #include "etude/saving/detail/tfjs_weights.hpp"
 #include "files_in_memory.hpp"
 #include "safetensors_samples.hpp"
+#include "scratch_folder.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
@@ -194,6 +196,71 @@ TEST_CASE("weights: a damaged manifest of TensorFlow.js is refused before memory
   }
 }
 
+TEST_CASE("weights: beside the model, one tensor of a file is in memory while it is loaded or saved", "[saving]") {
+  const ScratchFolder scratch("etude_weights_test", ScratchFolder::memory);
+  constexpr std::size_t count = 8, units = 300, tensor = units * units * sizeof(float), buffers = 300'000;
+  const auto layers_from = [](const InitializerPtr& initializer) {
+    std::vector<LayerPtr> result;
+    for (std::size_t i = 0; i < count; ++i)
+      result.push_back(layers::dense({.units = units, .use_bias = false, .kernel_initializer = initializer}));
+    return result;
+  };
+  Sequential model(layers_from(initializers::ones())), other(layers_from(initializers::zeros()));
+  model.build({-1, units});
+  other.build({-1, units});
+  const auto peak_of = [](const std::function<void()>& action) {
+    const WatchedMemory memory;
+    action();
+    return memory.peak();
+  };
+  for (const char* name : {"/m.keras", "/m.weights.h5", "/m.safetensors", "/m.npz"}) {
+    INFO(name);
+    const std::string path = scratch.path() + name;
+    const bool whole = path.ends_with(".keras");
+    CHECK(peak_of([&] { whole ? model.save(path) : model.save_weights(path); }) < tensor + buffers);
+    CHECK(peak_of([&] { other.load_weights(path); }) < tensor + buffers);
+    if (whole) CHECK(peak_of([&] { load_model(path); }) < (count + 1) * tensor + buffers);
+  }
+  const std::string folder = scratch.path() + "/folder";
+  CHECK(peak_of([&] { model.save(folder); }) < tensor + buffers);
+  CHECK(peak_of([&] { load_model(folder); }) < (count + 1) * tensor + buffers);
+  const Json manifest =
+      write_tfjs_weights(load_safetensors(scratch.path() + "/m.safetensors").tensors, scratch.path(), *host().files);
+  write(*host().files, scratch.path() + "/model.json", json_text({{"weightsManifest", manifest}}));
+  CHECK(peak_of([&] { other.load_weights(scratch.path() + "/model.json"); }) < tensor + buffers);
+  CHECK(alike(other, model));
+}
+
+TEST_CASE("weights: those of Hugging Face in several files are loaded by their index", "[saving][errors]") {
+  const FilesInMemory scope;
+  const Built model;
+  const std::vector<Tensor> weights = model.get_weights();
+  scope.files->make_folder("hf");
+  const auto shard = [&](const char* file, const std::vector<NamedTensor>& tensors) {
+    save_safetensors(std::string("hf/") + file, {tensors});
+  };
+  shard("model-00001-of-00002.safetensors", {{"dense/kernel", weights[0]}, {"dense/bias", weights[1]}});
+  shard("model-00002-of-00002.safetensors",
+        {{"dense_1/kernel", weights[2]}, {"dense_1/bias", weights[3]}, {"more", weights[3]}});
+  const auto load = [&](const std::string& last) {
+    write(*scope.files, "hf/model.safetensors.index.json",
+          R"({"metadata": {"total_size": 132}, "weight_map": {
+        "dense/kernel": "model-00001-of-00002.safetensors", "dense/bias": "model-00001-of-00002.safetensors",
+        "dense_1/kernel": "model-00002-of-00002.safetensors", "dense_1/bias": )" +
+              last + "}}");
+    Built other;
+    other.set_weights({samples::waves({6, 4}), samples::waves({4}), samples::waves({4, 1}), samples::waves({1})});
+    other.load_weights("hf/model.safetensors.index.json");
+    CHECK(alike(other, model));
+  };
+  load(R"("model-00002-of-00002.safetensors")");
+  CHECK_THAT(error_of([&] { load(R"("model-00001-of-00002.safetensors")"); }),
+             ContainsSubstring("no tensor \"dense_1/bias\" in \"model-00001-of-00002.safetensors\""));
+  for (const char* name : {R"("../w.safetensors")", R"("/w.safetensors")", R"("a/w.safetensors")",
+                           R"("a\\w.safetensors")", R"("..")", R"("C:w")", R"("")", "3", "{}"})
+    CHECK_THAT(error_of([&] { load(name); }), ContainsSubstring("which is no name in the folder of the index"));
+}
+
 /// What `model.save({ save })` of @tensorflow/tfjs 4.22.0 gave for a bidirectional LSTM and a dense layer, compiled
 /// with Adam; its downloads name files with "./".
 constexpr std::string_view of_tfjs = R"({"format":"layers-model","generatedBy":"TensorFlow.js tfjs-layers v4.22.0",
@@ -235,6 +302,10 @@ TEST_CASE("TensorFlow.js: a model that it saved is loaded, compiled, and compute
   CHECK(difference(model->predict(x, {.verbose = 0}), expected, {1e-6, 1e-6}) == "");
   CHECK(model->optimizer().learning_rate() == 0.5);
   CHECK_FALSE(load_model("model.json", {.compile = false})->compiled());
+  Sequential other({layers::input_layer({.shape = {3, 2}}),
+                    layers::bidirectional({.layer = layers::lstm({.units = 2})}), layers::dense({.units = 2})});
+  other.load_weights("model.json");
+  CHECK(alike(other, *model));
 
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string text(of_tfjs);
@@ -289,6 +360,10 @@ TEST_CASE("TensorFlow.js: a saved model has the form that it loads, and is loade
   const ModelPtr loaded = load_model("m/model.json");
   CHECK(alike(*loaded, model));
   CHECK(loaded->count_params() == 12);
+  const LayerPtr again = layers::dense({.units = 3, .name = "again"});
+  Sequential other({layers::input_layer({.shape = {3}}), again});
+  other.load_weights("m/model.json");  // by the places of layers: names do not matter
+  CHECK(alike(other, model));
   model.save("m/other.json");  // beside the first
   CHECK(scope.files->exists("m/other.group1-shard1of1.bin"));
 }
@@ -325,6 +400,8 @@ TEST_CASE("formats: files and folders are recognized by their contents, then by 
   CHECK(of("b.bin", safetensors_file(std::vector<NamedTensor>{})) == FileFormat::safetensors);
   CHECK(of("c", R"({"modelTopology": {}, "weightsManifest": []})") == FileFormat::tfjs);
   CHECK(of("d.json", R"({"class_name": "Sequential"})") == FileFormat::unknown);
+  CHECK(of("q", R"({"metadata": {}, "weight_map": {"a": "b.safetensors"}})") == FileFormat::safetensors_shards);
+  CHECK(of("r", R"({"metadata": {}, "weight_map": {"/vars": ["b.weights.h5"]}})") == FileFormat::keras_shards);
   CHECK(format_of("missing.json", files) == FileFormat::tfjs);
   CHECK(of("e", "\x80\x02}q") == FileFormat::pickle);
   CHECK(of("f.onnx", "\x08\x07") == FileFormat::onnx);

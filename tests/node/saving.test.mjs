@@ -60,6 +60,8 @@ test('weights of another library are renamed by rules, and kernels transposed wh
   const [kernel] = model.getWeights();
   assert.deepEqual(kernel.shape, [3, 2, 2, 4]);
   await assertError(() => model.loadWeights(path, { map: [['(', '']] }), 'value', 'loadWeights', 'map with the pattern "("');
+  const checkpoint = `${process.env.ETUDE_ROOT}/tests/golden/tf/dense`;
+  await assertError(() => model.loadWeights(checkpoint), 'value', 'is a checkpoint of TensorFlow', 'load its weights in C++, or in Python');
   model.saveWeights(join(folder, 'weights.npz'));
   const arrays = await et.data.readNpz(join(folder, 'weights.npz'));
   assert.deepEqual(Object.keys(arrays).sort(), ['conv2d/bias', 'conv2d/kernel', 'dense/bias', 'dense/kernel']);

@@ -51,6 +51,7 @@ export {
   Model,
   cloneModel,
   loadModel,
+  loadStringLayers,
   model,
   modelFromJson,
   modelToDot,

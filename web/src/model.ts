@@ -353,6 +353,13 @@ export function loadModel(source: string | ModelSource, { customObjects, ...opti
   return gathered ? gathered.then(({ path, files }) => withSaving(() => load(path, files))) : load(source as string);
 }
 /**
+ * The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names. loadModel leaves
+ * them out, because models have numbers only: call them on the texts, and pass their results to the model.
+ */
+export function loadStringLayers(path: string): Record<string, native.StringLayer> {
+  return module.loadStringLayers(path);
+}
+/**
  * A model from the description of toJson, of Keras, or of the model.json of a TensorFlow.js layers model, with new weights.
  * It is compiled if the description says how.
  */

@@ -27,13 +27,13 @@ struct LoadModelOptions {
 };
 
 /// Loads the model that Model::save wrote to a folder: its layers, created and built anew, their weights, which of them
-/// are trainable, and the state of their random draws. Or a model of Keras: a .keras file, or an .h5 file of Keras 2;
-/// their optimizers continue from their saved state, except in .h5, and random draws start anew. Or a model of layers
-/// of TensorFlow.js: a model.json, with its weights beside it; its optimizer starts anew. Nothing in the files is
-/// executed: they can only name Étude's classes and those of register_class(). No memory is allocated for weights
-/// before their shapes were compared with those in the files. Throws Error(io) if there is no such folder or file,
-/// Error(value) for other formats, with the way to convert them, and for places such as "localstorage://model",
-/// Error(data) for a folder or file that is damaged or holds no model.
+/// are trainable, and the state of their random draws. Or a model of Keras: a .keras file, or an .h5 file; its
+/// optimizer continues from its saved state, and random draws start anew. Or a model of layers of TensorFlow.js: a
+/// model.json, with its weights beside it; its optimizer starts anew. Nothing in the files is executed: they can only
+/// name Étude's classes and those of register_class(). No memory is allocated for weights before their shapes were
+/// compared with those in the files. Throws Error(io) if there is no such folder or file, Error(value) for other
+/// formats, with the way to convert them, and for places such as "localstorage://model", Error(data) for a folder or
+/// file that is damaged or holds no model.
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options = {});
 /// The same from the bytes of a .keras file, or of an .h5 file of Keras 2.
 ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& options = {});

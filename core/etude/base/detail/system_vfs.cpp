@@ -188,9 +188,11 @@ class SystemSource : public FileSource {
     if (system_.call("fstat", [&] { return ::fstat(file_, &status); }) < 0)
       fail_at_path(path_, "read", std::strerror(errno));
     if (S_ISDIR(status.st_mode)) fail_at_path(path_, "read", std::strerror(EISDIR));
-    size_ = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
+    if (S_ISREG(status.st_mode)) size_ = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
   }
 
+  /// Whether it has bytes at any place. Pipes have not, and some file systems of WebAssembly report no size.
+  bool has_places() const { return size_ > 0; }
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t at, std::span<std::byte> out) override {
     while (!out.empty()) {
@@ -242,7 +244,9 @@ class SystemVfs : public Vfs {
   }
 
   std::unique_ptr<FileSource> source(const std::string& path) override {
-    return std::make_unique<SystemSource>(system_, path);
+    auto file = std::make_unique<SystemSource>(system_, path);
+    if (file->has_places()) return file;
+    return std::make_unique<MemorySource>(read(path));
   }
 
   std::unique_ptr<FileSink> open(const std::string& path, bool append) override {

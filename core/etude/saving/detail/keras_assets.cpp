@@ -223,13 +223,13 @@ std::vector<Json> take_from_functional(Json& model) {
 
 }  // namespace
 
-void add_vocabularies(Json& model, const AssetText& text_of, hdf5::Reader& weights, const std::string& where) {
+void add_vocabularies(Json& model, const KerasAssets& assets, const std::string& where) {
   visit_lookups(model, "", [&](Json& layer, const std::string& place) {
     Json& config = layer["config"];
     if (const Json* given = member(config, "vocabulary"); given && !given->is_null()) return;
     std::string path = place;
-    std::optional<std::string> text = text_of("assets/" + path + "vocabulary.txt");
-    if (!text) text = text_of("assets/" + (path = old_keras_path(place)) + "vocabulary.txt");
+    std::optional<std::string> text = assets.text("assets/" + path + "vocabulary.txt");
+    if (!text) text = assets.text("assets/" + (path = old_keras_path(place)) + "vocabulary.txt");
     if (!text) return;
     const std::string class_name = text_in(layer, "class_name");
     const bool vectorizes = class_name == "TextVectorization";
@@ -239,11 +239,10 @@ void add_vocabularies(Json& model, const AssetText& text_of, hdf5::Reader& weigh
     // A layer that has not adapted to data has no others.
     if (std::ranges::all_of(lines, [&](const std::string& line) { return line == mask || line == unknown; })) return;
     config["vocabulary"] = vocabulary_of(lines, class_name == "IntegerLookup", where + "/assets/" + path);
-    const std::string idf_weights = path + "vars/idf_weights";
-    if (text_in(config, "output_mode") != "tf_idf" || weights.kind(idf_weights) != hdf5::ObjectKind::dataset) return;
-    const Tensor numbers = weights.read(weights.dataset(idf_weights), DType::float32);
+    if (text_in(config, "output_mode") != "tf_idf") return;
+    const std::optional<Tensor> numbers = assets.weights(path + "vars/idf_weights");
     config["idf_weights"] = Json::array();
-    for (std::int64_t i = 0; i < numbers.size(); ++i) config["idf_weights"].push_back(numbers.at(i));
+    for (std::int64_t i = 0; numbers && i < numbers->size(); ++i) config["idf_weights"].push_back(numbers->at(i));
   });
 }
 

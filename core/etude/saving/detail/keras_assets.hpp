@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "etude/saving/detail/json.hpp"
-#include "etude/saving/hdf5/detail/hdf5_reader.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -17,12 +16,14 @@ namespace etude {
 // "assets/layers/string_lookup/vocabulary.txt", and a vocabulary that its options have to the config. In Étude the
 // config always has it. Source: IndexLookup.save_assets in keras/src/layers/preprocessing/index_lookup.py.
 
-/// The text of a file in the archive; nothing if there is none.
-using AssetText = std::function<std::optional<std::string>(const std::string& path)>;
-/// Adds the vocabularies of all layers to the config of a model, and those weights of "tf_idf" that the file of weights
-/// has. Throws Error(data) for texts that are not UTF-8, and for lines of IntegerLookup that are no integers; `where` is
-/// the prefix of errors.
-void add_vocabularies(Json& model, const AssetText& text_of, hdf5::Reader& weights, const std::string& where);
+/// What a .keras file has at a path: the text of an asset, or the dataset of weights; nothing if there is none.
+struct KerasAssets {
+  std::function<std::optional<std::string>(const std::string& path)> text;
+  std::function<std::optional<Tensor>(const std::string& path)> weights;
+};
+/// Adds the vocabularies of all layers to the config of a model, and the weights of "tf_idf". Throws Error(data) for
+/// texts that are not UTF-8, and for lines of IntegerLookup that are no integers; `where` is the prefix of errors.
+void add_vocabularies(Json& model, const KerasAssets& assets, const std::string& where);
 
 /// Removes the vocabularies that layers of the model have found in data from its config, and returns the files of them:
 /// their paths and texts.

@@ -7,18 +7,15 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
-#include "etude/layers/string_layer.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/keras_assets.hpp"
 #include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_store.hpp"
 #include "etude/saving/detail/model_config.hpp"
-#include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
-#include "etude/saving/detail/save_model.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
-#include "etude/saving/load_model.hpp"
+#include "etude/saving/detail/weights_shards.hpp"
 
 namespace etude {
 namespace {
@@ -26,12 +23,10 @@ namespace {
 constexpr const char* weights_name = "model.weights.h5";
 constexpr const char* config_name = "config.json";
 
-/// The bytes of a .keras file, and the files in it.
+/// A .keras file, and the files in it.
 struct KerasArchive {
   explicit KerasArchive(const std::string& file)
-      : path(file),
-        bytes(std::make_shared<const std::vector<std::byte>>(vfs_or_host({}, "load_model")->read(file))),
-        reader(open_archive(*bytes, file)) {}
+      : path(file), reader(open_archive(vfs_or_host({}, "load_model")->source(file), file)) {}
 
   const ArchiveEntry& entry(const char* name) const {
     const ArchiveEntry* found = reader->find(name);
@@ -44,13 +39,18 @@ struct KerasArchive {
     return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
   /// The description of the model, with the vocabularies in it.
-  Json config(hdf5::Reader& weights) const {
+  Json config() const {
     Json config = parse_json(text(entry(config_name)), path + '/' + config_name);
-    const auto text_of = [&](const std::string& name) {
+    const auto text_at = [&](const std::string& name) {
       const ArchiveEntry* found = reader->find(name);
       return found ? std::optional(text(*found)) : std::nullopt;
     };
-    add_vocabularies(config, text_of, weights, path);
+    const auto weights_at = [&](const std::string& name) -> std::optional<Tensor> {
+      hdf5::Reader file = weights();
+      if (file.kind(name) != hdf5::ObjectKind::dataset) return {};
+      return file.read(file.dataset(name), DType::float32);
+    };
+    add_vocabularies(config, {text_at, weights_at}, path);
     return config;
   }
   /// The version of Keras that wrote the file; empty if it is not known.
@@ -62,18 +62,9 @@ struct KerasArchive {
     const auto version = json.find("keras_version");
     return version != json.end() && version->is_string() ? version->get<std::string>() : std::string();
   }
-  hdf5::Reader weights() const {
-    const ArchiveEntry& stored = entry(weights_name);
-    std::shared_ptr<FileSource> source;
-    if (const auto view = reader->view(stored))
-      source = std::make_shared<MemorySource>(*view, bytes);
-    else
-      source = std::make_shared<MemorySource>(reader->read_all(stored));
-    return {std::move(source), path + '/' + weights_name};
-  }
+  hdf5::Reader weights() const { return {reader->source(entry(weights_name)), path + '/' + weights_name}; }
 
   std::string path;
-  std::shared_ptr<const std::vector<std::byte>> bytes;
   std::unique_ptr<ArchiveReader> reader;
 };
 
@@ -89,7 +80,6 @@ ModelPtr without_values(const Json& json, const std::string& path) {
   ModelPtr model = model_from_json(json);
   check(model->built(), ErrorKind::data, "load_model", '"', path,
         "\" has no shapes of the inputs - expected a model that was built before it was saved - save it again.");
-  clear_states(*model);
   return model;
 }
 
@@ -186,12 +176,12 @@ void save_keras(const Model& model, const std::string& path) {
 
 ModelPtr load_keras(const std::string& path, bool compile) {
   const KerasArchive archive(path);
-  hdf5::Reader file = archive.weights();
-  Json config = archive.config(file);
+  Json config = archive.config();
   take_strings(config, path);
   check_same_activations(config, archive.version(), "load_model");
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
+  hdf5::Reader file = archive.weights();
   assign_stored(find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, config);
@@ -199,11 +189,9 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   return model;
 }
 
-std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path) {
-  check_is_path(path, "load_string_layers");
+std::map<std::string, std::shared_ptr<StringLayer>> load_keras_strings(const std::string& path) {
   const KerasArchive archive(path);
-  hdf5::Reader file = archive.weights();
-  Json config = archive.config(file);
+  Json config = archive.config();
   std::map<std::string, std::shared_ptr<StringLayer>> layers;
   for (const Json& each : take_string_layers(config)) {
     auto layer = std::dynamic_pointer_cast<StringLayer>(object_from_json<Layer>(each));
@@ -232,18 +220,10 @@ ModelPtr load_h5(const std::string& path, bool compile) {
 
 void save_keras_weights(const Model& model, const std::string& path) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "save_weights");
-  const std::string unfinished = path + ".tmp";
-  try {
-    const std::unique_ptr<FileSink> sink = files->open(unfinished, false);
-    write_keras_groups(
-        keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { sink->append(bytes); });
-    sink->sync();
-  } catch (...) {
-    files->discard(unfinished);
-    throw;
-  }
-  files->rename(unfinished, path);
-  files->sync_folder(parent_of(path));
+  FileReplacement made(*files, path);
+  write_keras_groups(
+      keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { made.file().append(bytes); });
+  made.commit();
 }
 
 void load_keras_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
@@ -253,15 +233,26 @@ void load_keras_weights(Model& model, const std::string& path, const LoadWeights
         "out.");
   std::vector<std::string> skipped;
   std::vector<std::string>* const mismatches = options.skip_mismatch ? &skipped : nullptr;
+  const FileFormat format = format_of(path, *vfs_or_host({}, where));
+  const bool in_shards = format == FileFormat::keras_shards;
   std::optional<KerasArchive> archive;
-  if (format_of(path, *vfs_or_host({}, where)) == FileFormat::keras) archive.emplace(path);
-  hdf5::Reader file = archive ? archive->weights() : open_hdf5(path, "load_weights");
-  const bool keras2 = is_keras2(file);
+  if (format == FileFormat::keras) archive.emplace(path);
+  std::optional<KerasShards> shards;
+  if (in_shards) shards.emplace(path, where);
+  std::unique_ptr<hdf5::Reader> file;
+  if (archive)
+    file.reset(new hdf5::Reader(archive->weights()));
+  else if (!in_shards)
+    file.reset(new hdf5::Reader(open_hdf5(path, "load_weights")));
+  const bool keras2 = file && is_keras2(*file);
   check(keras2 || !options.by_name, ErrorKind::value, where,
         "by_name for a file of Keras 3 - expected one of Keras 2 (.h5) - leave it out.");
+  const auto files_of = [&](const std::string& group) {
+    return in_shards ? shards->files_of(group) : std::vector{file.get()};
+  };
   const std::vector<StoredVariable> stored = keras2
-                                                 ? find_keras2_weights(file, model, options.by_name, where, mismatches)
-                                                 : find_keras_groups(file, keras_weights(model), where, mismatches);
+                                                 ? find_keras2_weights(*file, model, options.by_name, where, mismatches)
+                                                 : find_keras_groups(files_of, keras_weights(model), where, mismatches);
   warn_of_skipped(skipped, where);
   assign_stored(stored);
 }

@@ -80,6 +80,26 @@ std::set<std::string> optimizer_weights(const Json& manifest) {
   return names;
 }
 
+/// A file, and the model that it describes, whose weights have no values yet.
+struct TfjsFile {
+  TfjsFile(const std::string& path, Vfs& files) {
+    const std::vector<std::byte> text = files.read(path);
+    const Json json = parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path);
+    description = description_in(json, path);
+    manifest = json.value("weightsManifest", Json());
+    optimizer = optimizer_weights(manifest);
+    const SharedObjects shared;
+    const UnsetVariables scope;
+    model = model_from_json(description);
+    check(model->built(), ErrorKind::data, "load_model", '"', path,
+          "\" has no shapes of the inputs - expected a model that was built before it was saved - save it again.");
+  }
+
+  Json description, manifest;
+  std::set<std::string> optimizer;  ///< the names of its weights
+  ModelPtr model;
+};
+
 /// The name without its last scope: TensorFlow names the cell of a recurrent layer, "lstm/lstm_cell/kernel".
 std::string without_cell(const std::string& name) {
   const std::size_t last = name.rfind('/');
@@ -87,25 +107,25 @@ std::string without_cell(const std::string& name) {
   return before == name.npos ? name : name.substr(0, before) + name.substr(last);
 }
 
-void assign_weights(const Model& model, std::vector<NamedTensor> tensors) {
-  const std::vector<NamedVariable> weights = tfjs_weights(model);
+void assign_weights(const Model& model, std::vector<StoredTensor> tensors) {
+  const std::vector<NamedVariable> weights = named_tfjs_weights(model);
   std::set<std::string_view> known;
   for (const NamedVariable& weight : weights) known.insert(weight.name);
-  for (NamedTensor& tensor : tensors)
+  for (StoredTensor& tensor : tensors)
     if (!known.contains(tensor.name)) tensor.name = without_cell(tensor.name);
-  assign_all(weights, tensors, "load_model");
+  assign_all(weights, std::move(tensors), "load_model");
 }
 
 }  // namespace
 
-std::vector<NamedVariable> tfjs_weights(const Model& model) {
+std::vector<NamedVariable> named_tfjs_weights(const Model& model) {
   static_cast<void>(model.layers_inside());  // throws if they are nested too deep
   std::vector<NamedVariable> weights = Names(model).weights;
   return weights;
 }
 
 void save_tfjs(const Model& model, const std::string& path) {
-  const std::vector<NamedVariable> weights = tfjs_weights(model);
+  const std::vector<NamedVariable> weights = named_tfjs_weights(model);
   std::set<std::string_view> names;
   for (const NamedVariable& weight : weights)
     check(names.insert(weight.name).second, ErrorKind::value, "Model.save", "two weights \"", weight.name,
@@ -121,33 +141,42 @@ void save_tfjs(const Model& model, const std::string& path) {
                {"generatedBy", "etude"},
                {"convertedBy", nullptr},
                {"modelTopology", std::move(topology)},
-               {"weightsManifest", write_tfjs_weights(values_of(weights), folder, *files, prefix)}};
+               {"weightsManifest", write_tfjs_shards(stored_values_of(weights), folder, *files, prefix)}};
   files->replace(path, {json_text(json)});
 }
 
 ModelPtr load_tfjs(const std::string& path, bool compile) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
-  const std::vector<std::byte> text = files->read(path);
-  const Json json = parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path);
-  const Json description = description_in(json, path);
-  const SharedObjects shared;
-  const ModelPtr model = [&] {
-    const UnsetVariables scope;
-    return model_from_json(description);
-  }();
-  check(model->built(), ErrorKind::data, "load_model", '"', path,
-        "\" has no shapes of the inputs - expected a model that was built before it was saved - save it again.");
-  clear_states(*model);
-  const Json manifest = json.value("weightsManifest", Json());
-  const std::set<std::string> optimizer = optimizer_weights(manifest);
-  assign_weights(*model, read_tfjs_weights(manifest, path, *files,
-                                           [&](const std::string& name) { return !optimizer.contains(name); }));
+  const TfjsFile file(path, *files);
+  const ModelPtr& model = file.model;
+  assign_weights(*model, tfjs_weights(file.manifest, path, files,
+                                      [&](const std::string& name) { return !file.optimizer.contains(name); }));
   if (!compile) return model;
-  compile_as_described(*model, description);
-  if (model->compiled() && !optimizer.empty())
+  compile_as_described(*model, file.description);
+  if (model->compiled() && !file.optimizer.empty())
     print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + model->optimizer().name() +
                           "\" is not restored: it is in the format of TensorFlow.js. It starts anew.");
   return model;
+}
+
+TfjsPlaces::TfjsPlaces(const std::string& path) {
+  std::map<std::string, std::string> names;
+  try {
+    const TfjsFile file(path, *vfs_or_host({}, "load_weights"));
+    std::map<const void*, std::string> paths;
+    for (const auto& [name, variable] : named_weights(*file.model)) paths.emplace(variable.id(), name);
+    for (const auto& [name, variable] : named_tfjs_weights(*file.model)) names.emplace(name, paths.at(variable.id()));
+    for (const std::string& name : file.optimizer) names.emplace(name, "");
+  } catch (const Error&) {  // the file may describe a model that Étude lacks
+    return;
+  }
+  names_ = std::move(names);
+}
+
+std::string TfjsPlaces::operator()(const std::string& name) const {
+  for (const std::string& each : {name, without_cell(name)})
+    if (const auto found = names_.find(each); found != names_.end()) return found->second;
+  return name;
 }
 
 }  // namespace etude

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -11,7 +12,7 @@ namespace etude {
 // Layers models of TensorFlow.js: a model.json, and files of weights beside it.
 
 /// The weights of a model under the names that TensorFlow.js gives them: by the names of layers, "dense_1/kernel".
-std::vector<NamedVariable> tfjs_weights(const Model& model);
+std::vector<NamedVariable> named_tfjs_weights(const Model& model);
 
 /// Writes a file that tf.loadLayersModel() of TensorFlow.js loads, and files of at most 4 MiB of weights beside it:
 /// layers and weights, without the arguments of compile(). Throws Error(value) for a layer that TensorFlow.js lacks.
@@ -19,5 +20,16 @@ void save_tfjs(const Model& model, const std::string& path);
 /// The model in such a file. `compile`: as its trainingConfig says; the optimizer starts anew. Throws Error(value) for
 /// a graph model, and Error(data) for a damaged one.
 ModelPtr load_tfjs(const std::string& path, bool compile);
+
+/// The names of the weights in such a file as those of named_weights(), "dense/kernel", by the layers that it
+/// describes. Names stay as they are if it describes none that Étude has; those of an optimizer become empty.
+class TfjsPlaces {
+ public:
+  explicit TfjsPlaces(const std::string& path);
+  std::string operator()(const std::string& name) const;
+
+ private:
+  std::map<std::string, std::string> names_;
+};
 
 }  // namespace etude
