@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <span>
 
 #include "etude/etude.hpp"
 #include "golden.hpp"
@@ -15,6 +17,23 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
+/// Integers only if all are: JavaScript writes 1 for 1.0.
+Tensor tensor_from(const json& lists) {
+  const Tensor result = tensor_of_lists(lists);
+  const std::vector<double> all = numbers_in(lists);
+  const bool whole = std::ranges::all_of(all, [](double number) { return number == std::trunc(number); });
+  return result.dtype() == DType::int32 && !whole ? tensor_of(result.shape(), floatx(), all) : result;
+}
+
+/// The hash of the weights' bits in make_keras_models.py.
+std::uint32_t bits_of(const Tensors& weights) {
+  std::uint32_t hash = 2166136261;
+  for (const Tensor& weight : weights)
+    for (const std::byte byte : std::span(static_cast<const std::byte*>(weight.raw()), weight.bytes()))
+      hash = (hash ^ std::to_integer<std::uint32_t>(byte)) * 16777619;
+  return hash;
+}
+
 /// A case of keras_models.json, with the inputs and targets of the case of that name in whole_models.json unless it has
 /// its own.
 struct Case {
@@ -22,8 +41,8 @@ struct Case {
     const json* data = &test;
     for (const json& whole : wholes)
       if (whole.at("name") == test.at("name")) data = &whole;
-    for (const json& each : data->at("x")) x.push_back(tensor_of_lists(each));
-    for (const json& each : data->at("y")) y.push_back(tensor_of_lists(each));
+    for (const json& each : data->at("x")) x.push_back(tensor_from(each));
+    for (const json& each : data->at("y")) y.push_back(tensor_from(each));
     if (data->contains("sample_weight")) weight = {tensor_of_lists(data->at("sample_weight"))};
   }
 
@@ -67,6 +86,7 @@ TEST_CASE("models that Keras and TensorFlow.js saved compute the same, and conti
       INFO(list << ' ' << given.test.at("name"));
       const double allowed = given.name().starts_with("mixed") ? 0.01 : 1e-5;
       const ModelPtr model = load_model(ETUDE_GOLDEN_DIR "/" + given.test.at("file").get<std::string>());
+      if (given.test.contains("weights")) CHECK(bits_of(model->get_weights()) == given.test.at("weights"));
       const Tensors outputs = model->call_all(given.x);
       REQUIRE(outputs.size() == given.test.at("outputs").size());
       for (std::size_t i = 0; i < outputs.size(); ++i)

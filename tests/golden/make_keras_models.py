@@ -31,6 +31,14 @@ def digits(values):
     return [float(str(np.float32(value))) for value in np.asarray(values, "float32").ravel()]
 
 
+def bits(weights):
+    """A hash (FNV-1a) of the weights of float32, in order."""
+    value = 2166136261
+    for byte in b"".join(each.tobytes() for each in weights if each.dtype == "float32"):
+        value = (value ^ byte) * 16777619 % 2**32
+    return value
+
+
 def leaves(values):
     """The tensors of a structure in Keras's order: a dict's by their names."""
     return keras.tree.flatten(values)
@@ -87,6 +95,7 @@ def computed(name, **given):
     for number in range(BEFORE if case.y else 0):
         case.step(number)
     case.model.save(os.path.join(FOLDER, result["file"]))
+    result["weights"] = bits(case.model.get_weights())
     result["outputs"] = [digits(each) for each in leaves(case.model(case.inputs(slice(0, ROWS)), training=False))]
     if case.y and not case.draws:
         result["losses"] = [float(f"{case.step(BEFORE + number):.8g}") for number in range(AFTER)]

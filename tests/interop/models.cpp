@@ -28,7 +28,7 @@ ModelPtr model_of(const json& request) {
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   ModelPtr model = model_from_json(text);
-  model->load_weights(request.at("weights"));
+  model->load_weights(request.at("weights").get<std::string>());
   return model;
 }
 
@@ -44,7 +44,7 @@ json answer_to(const json& request) {
   json losses = json::array();
   for (int step = 0; step < request.value("steps", 0); ++step)
     losses.push_back(model->train_on_batch(Batch{x, tensors_in(request.at("y")), {}})["loss"]);
-  if (request.contains("save")) model->save(request.at("save"));
+  if (request.contains("save")) model->save(request.at("save").get<std::string>());
   return {{"losses", losses}};
 }
 
