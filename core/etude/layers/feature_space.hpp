@@ -95,14 +95,23 @@ struct FeatureSpaceOptions {
   }
 };
 
-/// What a FeatureSpace consists of, as to_json() writes it: for each feature its name, its layer, the dtype of its
-/// column and its output_mode; for each cross its features, its bins and its output_mode.
+/// What a FeatureSpace consists of, as to_json() writes it.
 struct FeatureParts {
-  std::vector<std::string> names, dtypes, output_modes;
+  /// The names of the features.
+  std::vector<std::string> names;
+  /// The dtypes of their columns.
+  std::vector<std::string> dtypes;
+  /// Their output_modes.
+  std::vector<std::string> output_modes;
+  /// The layer of each feature.
   std::vector<LayerPtr> layers;
+  /// The features of each cross.
   std::vector<std::vector<std::string>> crossed;
+  /// The bins of each cross.
   std::vector<std::int64_t> cross_bins;
+  /// The output_mode of each cross.
   std::vector<std::string> cross_modes;
+  /// "concat" or "dict".
   std::string output_mode = "concat";
 };
 

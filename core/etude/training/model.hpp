@@ -216,13 +216,13 @@ class Model : public Layer {
     etude::save_weights(*this, path, options);
   }
   /// Loads only the weights, from a file that save_weights wrote or from one of another library: safetensors, arrays of
-  /// NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), the model.json of TensorFlow.js, an index of
-  /// several files, .weights.json of Keras and model.safetensors.index.json of Hugging Face, with these beside it, or a
-  /// checkpoint of TensorFlow, "folder/ckpt" for the files folder/ckpt.index and so on, of a model of the same layers.
-  /// `options` rename tensors, and transpose those of PyTorch. Values of other dtypes are
-  /// converted. Loading sets all weights or none: throws Error(data) for a file that is damaged or has other tensors
-  /// than the model, Error(value) for other formats, with the way to convert them, Error(state) for a model that is not
-  /// built, Error(io).
+  /// NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), the model.json of TensorFlow.js, an index
+  /// of several files, .weights.json of Keras and model.safetensors.index.json of Hugging Face, with these beside it,
+  /// or a checkpoint of TensorFlow, "folder/ckpt" for the files folder/ckpt.index and so on, of a model of the same
+  /// layers. `options` rename tensors, and transpose those of PyTorch. Values of other dtypes are converted. Loading
+  /// sets all weights or none: throws Error(data) for a file that is damaged or has other tensors than the model,
+  /// Error(value) for other formats, with the way to convert them, Error(state) for a model that is not built,
+  /// Error(io).
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) {
     etude::load_weights(*this, path, options);
   }
