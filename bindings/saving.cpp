@@ -1,5 +1,6 @@
 /// Files and descriptions of models. web/src/model.ts has their interface.
 #include "bind.hpp"
+#include "files.hpp"
 #include "model_options.hpp"
 #include "user_functions.hpp"
 
@@ -74,6 +75,13 @@ std::string replace_pattern(const std::string& pattern, const std::string& repla
 
 namespace etude::js {
 
+/// Layers of strings by their names.
+struct StringLayers : val {};
+template <> struct Conversion<StringLayers> {
+  static val to(const StringLayers& layers) { return layers; }
+  static std::string made() { return "Record<string, StringLayer>"; }
+};
+
 template <> struct Conversion<CloneFunction> {
   static CloneFunction from(const val& function, const Where& where) {
     return [function, name = std::string(where.function)](const LayerPtr& layer) {
@@ -87,10 +95,19 @@ EMSCRIPTEN_BINDINGS(saving) {
   if (in_worker()) return;
   set_custom_classes({object_of_web_as_json, object_of_web_from_json});
   etude::host().replace = replace_pattern;
-  bind<"model.save(model, folder)", [](ModelPtr model, std::string folder) { model->save(folder); }>();
-  bind<"model.save_weights(model, path)", [](ModelPtr model, std::string path) { model->save_weights(path); }>();
-  bind<"model.load_weights(model, path, options)",
-       [](ModelPtr model, std::string path, LoadWeightsOptions options) { model->load_weights(path, options); }>();
+  bind<"model.save(model, folder, files?)", [](ModelPtr model, std::string folder, std::shared_ptr<Vfs> files) {
+    const FilesScope scope(files);
+    model->save(folder);
+  }>();
+  bind<"model.save_weights(model, path, files?)", [](ModelPtr model, std::string path, std::shared_ptr<Vfs> files) {
+    const FilesScope scope(files);
+    model->save_weights(path);
+  }>();
+  bind<"model.load_weights(model, path, options, files?)",
+       [](ModelPtr model, std::string path, LoadWeightsOptions options, std::shared_ptr<Vfs> files) {
+         options.files = files;
+         model->load_weights(path, options);
+       }>();
   bind<"model.to_json(model)", [](ModelPtr model) { return to_json<Layer>(*model); }>();
   bind<"serialize(kind, object)", [](std::string kind, val object) {
     const auto serialized = given(kind, object, {"serialize", "object"});
@@ -111,9 +128,16 @@ EMSCRIPTEN_BINDINGS(saving) {
   }>();
   bind<"model_to_dot(model, options?)",
        [](ModelPtr model, ModelToDotOptions options) { return model_to_dot(*model, options); }>();
-  bind<"model.load(folder, options)", [](std::string folder, LoadModelOptions options) {
-    const ModelPtr model = load_model(folder, options);
-    return model;
+  bind<"model.load(folder, options, files?)",
+       [](std::string folder, LoadModelOptions options, std::shared_ptr<Vfs> files) {
+         options.files = files;
+         const ModelPtr model = load_model(folder, options);
+         return model;
+       }>();
+  bind<"load_string_layers(path)", [](std::string path) {
+    StringLayers layers{val::object()};
+    for (const auto& [name, layer] : load_string_layers(path)) layers.set(name, to_js(LayerPtr(layer)));
+    return layers;
   }>();
 }
 

@@ -3,12 +3,14 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 
+#include "etude/base/detail/archive.hpp"
 #include "etude/etude.hpp"
 #include "files_in_memory.hpp"
 #include "golden.hpp"
 #include "scratch_folder.hpp"
 
-// Texts in a folder for each class, against Keras 3: "tree" and "directories" of tests/golden/text.json.
+// Texts in a folder for each class, against Keras 3: "tree" and "directories" of tests/golden/text.json. Vocabularies
+// in .keras files: "texts" of tests/golden/keras_states.json.
 namespace etude {
 namespace {
 
@@ -47,6 +49,16 @@ TextDatasetOptions options_in(const json& given) {
 Texts sorted(Texts texts) {
   std::ranges::sort(texts);
   return texts;
+}
+
+std::string golden_path(const json& file) { return ETUDE_GOLDEN_DIR "/" + file.get<std::string>(); }
+
+Strings strings_of(const json& texts) {
+  if (texts.front().is_string()) return Strings(texts.get<Texts>());
+  Texts all;
+  for (const json& row : texts)
+    for (const json& text : row) all.push_back(text);
+  return {{std::ssize(texts), std::ssize(texts.front())}, std::move(all)};
 }
 
 }  // namespace
@@ -146,6 +158,75 @@ TEST_CASE("options that contradict each other, and folders without texts, are er
   CHECK_THAT(error({.max_length = 0}), ContainsSubstring("max_length = 0"));
   CHECK_THAT(error({}, "empty"), ContainsSubstring("no files .txt below \"empty\""));
   CHECK_FALSE(error({}, "nowhere").empty());
+}
+
+TEST_CASE("a model of Keras that begins with strings begins after them, and its layers of strings have vocabularies",
+          "[text][saving]") {
+  const json states = testing::golden("keras_states.json");
+  for (const json& test : states.at("texts").at("models")) {
+    const std::string path = golden_path(test.at("files").at(0));
+    INFO(path);
+    const auto layers = load_string_layers(path);
+    REQUIRE(layers.size() == test.count("texts"));
+    if (layers.empty()) continue;
+    const StringLayer& layer = *layers.begin()->second;
+    CHECK(dynamic_cast<const VocabularyLayer&>(layer).get_vocabulary() == test.at("vocabulary").get<Texts>());
+    const Tensor x = layer(strings_of(test.at("texts")));
+    if (test.contains("encoded"))
+      CHECK(testing::difference(x, testing::tensor_of_lists(test.at("encoded")), {.atol = 1e-6, .rtol = 1e-6}) == "");
+    const ModelPtr model = load_model(path);
+    CHECK(testing::difference(model->predict(x, {.verbose = 0}), testing::tensor_of_lists(test.at("y")),
+                              {.atol = 1e-5, .rtol = 1e-5}) == "");
+    for (const json& loss : test.at("losses"))
+      CHECK(std::abs(model->train_on_batch(x, testing::tensor_of_lists(test.at("targets")))["loss"] -
+                     loss.get<double>()) < 1e-5);
+  }
+}
+
+TEST_CASE("a vocabulary that data gave is beside the config of a .keras file, one of the options in it",
+          "[text][saving]") {
+  const testing::FilesInMemory scope;
+  const Tensor x = Tensor::from<std::int32_t>({2, 3}, {5, 7, 7, 0, -2, 5});
+  const auto adapted = layers::integer_lookup({.num_oov_indices = 2, .mask_token = 0});
+  adapted->adapt(x);
+  Sequential model({adapted, layers::integer_lookup({.vocabulary = {3, 4}})});
+  model.call_all({x});
+  model.save("m.keras");
+  const std::vector<std::byte> bytes = scope.files->read("m.keras");
+  const auto archive = open_archive(bytes, "m.keras");
+  const auto text_of = [&](const char* name) {
+    const std::vector<std::byte> text = archive->read_all(*archive->find(name));
+    return std::string(reinterpret_cast<const char*>(text.data()), text.size());
+  };
+  CHECK(text_of("assets/layers/integer_lookup/vocabulary.txt") == "0\n-1\n-1\n7\n5\n-2");
+  CHECK(archive->find("assets/layers/integer_lookup_1/vocabulary.txt") == nullptr);
+  const json layers = json::parse(text_of("config.json")).at("config").at("layers");
+  CHECK(layers.at(layers.size() - 2).at("config").at("vocabulary").is_null());
+  CHECK(layers.back().at("config").at("vocabulary") == json({3, 4}));
+  CHECK(testing::same_bits(load_model("m.keras")->call_all({x}).front(), model.call_all({x}).front()));
+}
+
+TEST_CASE("a damaged vocabulary, and a model of strings alone, are Errors", "[text][saving][errors]") {
+  const testing::FilesInMemory scope;
+  const auto error = [](const std::string& kind, const json& unknown, const std::string& vocabulary) {
+    const bool of_strings = unknown.is_string();
+    const json input{{"batch_shape", {nullptr, 3}}, {"dtype", of_strings ? "string" : "int64"}};
+    const json lookup{{"name", "a"}, {"vocabulary", nullptr}, {"oov_token", unknown}};
+    const json layers{{{"class_name", "InputLayer"}, {"config", input}},
+                      {{"class_name", of_strings ? "StringLookup" : "IntegerLookup"}, {"config", lookup}}};
+    const json model{{"class_name", "Sequential"}, {"config", {{"layers", layers}}}};
+    const auto archive = create_archive("m.keras");
+    archive->add("metadata.json", "{}");
+    archive->add("config.json", model.dump());
+    archive->add("assets/layers/" + kind + "/vocabulary.txt", vocabulary);
+    archive->commit();
+    return error_of([] { load_model("m.keras"); });
+  };
+  CHECK_THAT(error("integer_lookup", -1, "-1\n3\nb"), ContainsSubstring("line 2 is \"b\" - expected an integer"));
+  CHECK_THAT(error("integer_lookup", -1, "-1\n"), ContainsSubstring("called before adapt()"));
+  CHECK_THAT(error("string_lookup", "[UNK]", "[UNK]\na\xFF"), ContainsSubstring("line 1 is no UTF-8"));
+  CHECK_THAT(error("string_lookup", "[UNK]", "[UNK]\na\nb"), ContainsSubstring("has only layers of strings, \"a\""));
+  CHECK(load_string_layers("m.keras").count("a") == 1);
 }
 
 }  // namespace etude

@@ -37,6 +37,15 @@ test('a model is saved to a .keras file, and loaded with the same weights; so ar
   assert.deepEqual(weights(other), weights(model));
 });
 
+test('a model of Keras that begins with strings is loaded without its layer of strings, which is loaded alone', async () => {
+  const states = JSON.parse(readFileSync(join(golden, 'keras_states.json')));
+  const { texts, vocabulary, y } = modelOf(states.texts, 'keras/texts.keras');
+  const { text_vectorization: vectorize } = et.loadStringLayers(join(golden, 'keras/texts.keras'));
+  assert.deepEqual(vectorize.getVocabulary(), vocabulary);
+  const model = et.loadModel(join(golden, 'keras/texts.keras'));
+  assertClose((await model.predict(vectorize.call(texts), { verbose: 0 })).data, y.flat(), 1e-5);
+});
+
 test('an .h5 file of Keras 2 is loaded', async () => {
   const { inputs, y } = modelOf(keras2, 'keras/sequential2.h5');
   const model = et.loadModel(join(golden, 'keras/sequential2.h5'), { compile: false });

@@ -88,8 +88,19 @@ export class Parts {
   }
   #last: Part = 'data';
 
+  /** The part that a call lacked since this was asked last. */
+  takeLacked(): Part | undefined {
+    const part = this.#lacked;
+    this.#lacked = undefined;
+    return part;
+  }
+  #lacked: Part | undefined;
+
   #call(part: Part, slot: number, given: unknown[]): unknown {
-    if (this.lacks(part) && !this.#loaded(part)) this.fail();
+    if (this.lacks(part) && !this.#loaded(part)) {
+      this.#lacked = part;
+      this.fail();
+    }
     return (this.#table as WebAssembly.Table).get(slot)(...given);
   }
   /** Loads a part if that is possible at once. */

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -17,6 +17,8 @@ enum class FileFormat : std::uint8_t {
   keras,         // a ZIP archive with config.json and model.weights.h5
   hdf5,          // a whole model of Keras 2, or weights of Keras 3 (.weights.h5)
   safetensors,
+  keras_shards,        // .weights.json, beside its .weights.h5
+  safetensors_shards,  // model.safetensors.index.json, beside its files
   npz,
   tfjs,           // model.json, beside its shards
   saved_model,    // of TensorFlow
@@ -30,7 +32,7 @@ enum class FileFormat : std::uint8_t {
 /// TensorFlow names checkpoints by the common beginning of their files' names.
 FileFormat format_of(const std::string& path, Vfs& files);
 /// The format of a file with these contents.
-FileFormat format_of(const std::string& path, std::span<const std::byte> bytes);
+FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source);
 
 /// Throws Error(value) that names the format and the way to convert it. `expected` is what the caller reads, such as "a
 /// file of weights"; `where` is the caller's name in errors.

@@ -45,9 +45,11 @@ Shape input_shape_in(const Json& config) {
 }
 
 std::shared_ptr<InputLayer> input_layer_from(const Json& config, const std::string& name) {
+  auto dtype = field_in<std::string>(config, "dtype", "InputLayer", "");
+  if (dtype == "int64") dtype = "int32";  // the inputs of lookups and embeddings in Keras
   return std::make_shared<InputLayer>(
       InputOptions{.shape = input_shape_in(config).without(0),
-                   .dtype = field_in<std::string>(config, "dtype", "InputLayer", ""),
+                   .dtype = std::move(dtype),
                    .name = name.empty() ? field_in<std::string>(config, "name", "InputLayer", "") : name});
 }
 

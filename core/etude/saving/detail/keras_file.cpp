@@ -1,16 +1,21 @@
 #include "etude/saving/detail/keras_file.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "etude/base/detail/archive.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/keras_assets.hpp"
+#include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_store.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
+#include "etude/saving/detail/weights_shards.hpp"
 
 namespace etude {
 namespace {
@@ -18,12 +23,10 @@ namespace {
 constexpr const char* weights_name = "model.weights.h5";
 constexpr const char* config_name = "config.json";
 
-/// The bytes of a .keras file, and the files in it.
+/// A .keras file, and the files in it.
 struct KerasArchive {
   explicit KerasArchive(const std::string& file)
-      : path(file),
-        bytes(std::make_shared<const std::vector<std::byte>>(vfs_or_host({}, "load_model")->read(file))),
-        reader(open_archive(*bytes, file)) {}
+      : path(file), reader(open_archive(vfs_or_host({}, "load_model")->source(file), file)) {}
 
   const ArchiveEntry& entry(const char* name) const {
     const ArchiveEntry* found = reader->find(name);
@@ -31,22 +34,37 @@ struct KerasArchive {
           "\" - expected a model that Keras saved - check the file.");
     return *found;
   }
+  std::string text(const ArchiveEntry& stored) const {
+    const std::vector<std::byte> text = reader->read_all(stored);
+    return {reinterpret_cast<const char*>(text.data()), text.size()};
+  }
+  /// The description of the model, with the vocabularies in it.
   Json config() const {
-    const std::vector<std::byte> text = reader->read_all(entry(config_name));
-    return parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path + '/' + config_name);
+    Json config = parse_json(text(entry(config_name)), path + '/' + config_name);
+    const auto text_at = [&](const std::string& name) {
+      const ArchiveEntry* found = reader->find(name);
+      return found ? std::optional(text(*found)) : std::nullopt;
+    };
+    const auto weights_at = [&](const std::string& name) -> std::optional<Tensor> {
+      hdf5::Reader file = weights();
+      if (file.kind(name) != hdf5::ObjectKind::dataset) return {};
+      return file.read(file.dataset(name), DType::float32);
+    };
+    add_vocabularies(config, {text_at, weights_at}, path);
+    return config;
   }
-  hdf5::Reader weights() const {
-    const ArchiveEntry& stored = entry(weights_name);
-    std::shared_ptr<FileSource> source;
-    if (const auto view = reader->view(stored))
-      source = std::make_shared<MemorySource>(*view, bytes);
-    else
-      source = std::make_shared<MemorySource>(reader->read_all(stored));
-    return {std::move(source), path + '/' + weights_name};
+  /// The version of Keras that wrote the file; empty if it is not known.
+  std::string version() const {
+    const ArchiveEntry* found = reader->find("metadata.json");
+    if (!found) return {};
+    const std::vector<std::byte> text = reader->read_all(*found);
+    const Json json = parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path + "/metadata.json");
+    const auto version = json.find("keras_version");
+    return version != json.end() && version->is_string() ? version->get<std::string>() : std::string();
   }
+  hdf5::Reader weights() const { return {reader->source(entry(weights_name)), path + '/' + weights_name}; }
 
   std::string path;
-  std::shared_ptr<const std::vector<std::byte>> bytes;
   std::unique_ptr<ArchiveReader> reader;
 };
 
@@ -65,33 +83,65 @@ ModelPtr without_values(const Json& json, const std::string& path) {
   return model;
 }
 
-void warn_of_optimizer(const Model& model, const std::string& path, const std::string& reason) {
-  print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + model.optimizer().name() +
-                        "\" is not restored: " + reason + ". It starts anew.");
+/// Takes the layers of strings from the config of a model, with a warning that names them.
+void take_strings(Json& config, const std::string& path) {
+  std::string names;
+  for (const Json& layer : take_string_layers(config))
+    names += (names.empty() ? "\"" : ", \"") + layer["config"]["name"].get<std::string>() + '"';
+  if (names.empty()) return;
+  const Json& layers = config["config"]["layers"];
+  const auto is_input = [](const Json& layer) {
+    return layer.is_object() && layer.contains("class_name") && layer["class_name"] == "InputLayer";
+  };
+  check(!std::ranges::all_of(layers, is_input), ErrorKind::value, "load_model", '"', path,
+        "\" has only layers of strings, ", names,
+        " - expected a model of numbers - load them by load_string_layers().");
+  print_warning({},
+                "[load_model] \"" + path + "\": the model begins after the layers of strings " + names +
+                    ", which load_string_layers() loads. Call them on the texts, and pass their results to the model.");
+}
+
+/// The variables of an optimizer in a .keras file; nothing if the file has others.
+std::optional<std::vector<StoredVariable>> find_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
+                                                          const Json& config) {
+  if (!has_keras_variables(optimizer)) return {};
+  KerasWeights group = keras_optimizer_weights(optimizer, config).front();
+  std::vector<Variable>& variables = group.variables;
+  const std::size_t count = file.kind(group.path) == hdf5::ObjectKind::group ? file.list(group.path).size() : 0;
+  const bool has_rate = variables.size() > 1 && variables[1].name().ends_with("/learning_rate");
+  // Files of Keras 2 lack the learning rate, which the config has, too; before the first step there are no slots.
+  if (has_rate && count + 1 == variables.size())
+    variables.erase(variables.begin() + 1);
+  else if (count == (has_rate ? 2 : 1) && count < variables.size())
+    variables.resize(count);
+  std::vector<std::string> skipped;
+  std::vector<StoredVariable> stored = find_keras_groups(file, std::span(&group, 1), "load_model", &skipped);
+  if (!skipped.empty()) return {};
+  return stored;
 }
 
 /// Restores the optimizer's variables, if those in the file are its own.
-void restore_optimizer(Model& model, hdf5::Reader& file, const std::string& path) {
-  if (!model.compiled() || !file.kind("optimizer")) return;
+void restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, const std::string& path) {
+  if (!model.compiled()) return;
+  const bool is_h5 = file.kind("optimizer_weights").has_value();
+  if (!is_h5 && !file.kind("optimizer")) return;
   Optimizer& optimizer = model.optimizer();
-  if (!has_keras_variables(optimizer)) return warn_of_optimizer(model, path, "its variables differ from Keras's");
   optimizer.build(model.trainable_variables());
-  std::vector<std::string> skipped;
-  const KerasWeights group = keras_weights(optimizer);
-  const std::vector<StoredVariable> stored = find_keras_groups(file, std::span(&group, 1), "load_model", &skipped);
-  if (!skipped.empty()) return warn_of_optimizer(model, path, "the file has other variables");
-  assign_stored(file, stored);
+  const auto stored = is_h5 ? find_h5_optimizer(file, optimizer, config) : find_optimizer(file, optimizer, config);
+  if (stored) return assign_stored(*stored);
+  print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + optimizer.name() +
+                        "\" is not restored: the file has other variables than it. It starts anew.");
 }
 
 /// All groups of a model, and of its optimizer.
 std::vector<KerasWeights> groups_of(const Model& model, const std::string& path) {
   std::vector<KerasWeights> groups = keras_weights(model);
   if (!model.compiled()) return groups;
-  if (has_keras_variables(model.optimizer()))
-    groups.push_back(keras_weights(model.optimizer()));
-  else
+  if (!has_keras_variables(model.optimizer()))
     print_warning({}, "[Model.save] \"" + path + "\": the state of the optimizer \"" + model.optimizer().name() +
                           "\" is not saved, because its variables differ from Keras's. Save to a folder to keep it.");
+  else
+    for (KerasWeights& group : keras_optimizer_weights(model.optimizer())) groups.push_back(std::move(group));
   return groups;
 }
 
@@ -106,11 +156,12 @@ void warn_of_skipped(const std::vector<std::string>& skipped, const std::string&
 }  // namespace
 
 void save_keras(const Model& model, const std::string& path) {
-  const Json config = compiled_to_json(model);  // throws before there is a file
+  Json config = compiled_to_json(model);  // throws before there is a file
   if (model.compiled() && !config.contains("compile_config"))
     print_warning({}, "[Model.save] \"" + path +
                           "\": the model is saved without its compile options, because one is a "
                           "function or of a class that is not registered. Compile it after loading.");
+  const std::vector<std::pair<std::string, std::string>> vocabularies = take_vocabularies(model, config);
   const std::vector<KerasWeights> groups = groups_of(model, path);
   const std::unique_ptr<ArchiveWriter> archive = create_archive(path);
   // The version of Keras whose form the files have. Without a date, equal models give equal files.
@@ -119,20 +170,34 @@ void save_keras(const Model& model, const std::string& path) {
   write_keras_groups(
       groups, [&](std::uint64_t size) { archive->begin(weights_name, false, size); },
       [&](std::string_view bytes) { archive->append(bytes); });
+  for (const auto& [name, text] : vocabularies) archive->add(name, text);
   archive->commit();
 }
 
 ModelPtr load_keras(const std::string& path, bool compile) {
   const KerasArchive archive(path);
-  const Json config = archive.config();
+  Json config = archive.config();
+  take_strings(config, path);
+  check_same_activations(config, archive.version(), "load_model");
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
   hdf5::Reader file = archive.weights();
-  assign_stored(file, find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
+  assign_stored(find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, config);
-  restore_optimizer(*model, file, path);
+  restore_optimizer(*model, file, config.value("compile_config", Json()), path);
   return model;
+}
+
+std::map<std::string, std::shared_ptr<StringLayer>> load_keras_strings(const std::string& path) {
+  const KerasArchive archive(path);
+  Json config = archive.config();
+  std::map<std::string, std::shared_ptr<StringLayer>> layers;
+  for (const Json& each : take_string_layers(config)) {
+    auto layer = std::dynamic_pointer_cast<StringLayer>(object_from_json<Layer>(each));
+    if (layer) layers.emplace(layer->name(), std::move(layer));
+  }
+  return layers;
 }
 
 ModelPtr load_h5(const std::string& path, bool compile) {
@@ -143,30 +208,22 @@ ModelPtr load_h5(const std::string& path, bool compile) {
   Json json = parse_json(*config, path + "/model_config");
   if (const std::optional<std::string> training = file.text("", "training_config"); training && json.is_object())
     json["training_config"] = parse_json(*training, path + "/training_config");
+  check_same_activations(json, file.text("", "keras_version").value_or(""), "load_model");
   const SharedObjects shared;
   const ModelPtr model = without_values(json, path);
-  assign_stored(file, find_keras2_weights(file, *model, false, "load_model", nullptr));
+  assign_stored(find_keras2_weights(file, *model, false, "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, json);
-  if (model->compiled() && file.kind("optimizer_weights"))
-    warn_of_optimizer(*model, path, "it is in the format of Keras 2");
+  restore_optimizer(*model, file, json.value("training_config", Json()), path);
   return model;
 }
 
 void save_keras_weights(const Model& model, const std::string& path) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "save_weights");
-  const std::string unfinished = path + ".tmp";
-  try {
-    const std::unique_ptr<FileSink> sink = files->open(unfinished, false);
-    write_keras_groups(
-        keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { sink->append(bytes); });
-    sink->sync();
-  } catch (...) {
-    files->discard(unfinished);
-    throw;
-  }
-  files->rename(unfinished, path);
-  files->sync_folder(parent_of(path));
+  FileReplacement made(*files, path);
+  write_keras_groups(
+      keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { made.file().append(bytes); });
+  made.commit();
 }
 
 void load_keras_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
@@ -176,17 +233,28 @@ void load_keras_weights(Model& model, const std::string& path, const LoadWeights
         "out.");
   std::vector<std::string> skipped;
   std::vector<std::string>* const mismatches = options.skip_mismatch ? &skipped : nullptr;
+  const FileFormat format = format_of(path, *vfs_or_host({}, where));
+  const bool in_shards = format == FileFormat::keras_shards;
   std::optional<KerasArchive> archive;
-  if (format_of(path, *vfs_or_host({}, where)) == FileFormat::keras) archive.emplace(path);
-  hdf5::Reader file = archive ? archive->weights() : open_hdf5(path, "load_weights");
-  const bool keras2 = is_keras2(file);
+  if (format == FileFormat::keras) archive.emplace(path);
+  std::optional<KerasShards> shards;
+  if (in_shards) shards.emplace(path, where);
+  std::unique_ptr<hdf5::Reader> file;
+  if (archive)
+    file.reset(new hdf5::Reader(archive->weights()));
+  else if (!in_shards)
+    file.reset(new hdf5::Reader(open_hdf5(path, "load_weights")));
+  const bool keras2 = file && is_keras2(*file);
   check(keras2 || !options.by_name, ErrorKind::value, where,
         "by_name for a file of Keras 3 - expected one of Keras 2 (.h5) - leave it out.");
+  const auto files_of = [&](const std::string& group) {
+    return in_shards ? shards->files_of(group) : std::vector{file.get()};
+  };
   const std::vector<StoredVariable> stored = keras2
-                                                 ? find_keras2_weights(file, model, options.by_name, where, mismatches)
-                                                 : find_keras_groups(file, keras_weights(model), where, mismatches);
+                                                 ? find_keras2_weights(*file, model, options.by_name, where, mismatches)
+                                                 : find_keras_groups(files_of, keras_weights(model), where, mismatches);
   warn_of_skipped(skipped, where);
-  assign_stored(file, stored);
+  assign_stored(stored);
 }
 
 }  // namespace etude

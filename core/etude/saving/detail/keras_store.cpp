@@ -17,36 +17,35 @@ std::string dataset_path(const KerasWeights& group, std::size_t number) {
 
 std::string_view text_of(const Tensor& tensor) { return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()}; }
 
-/// The path of a group in a file of any version.
-std::string path_in(std::string path, bool old) {
-  for (std::size_t at = path.find(list); old && at != path.npos; at = path.find(list, at + old_list.size()))
-    if (at == 0 || path[at - 1] == '/') path.replace(at, list.size(), old_list);
-  return path;
-}
-
 std::string shape_text(const Shape& shape) { return shape.to_string(); }
+
+/// A dataset in a file.
+struct Place {
+  hdf5::Reader* file;
+  std::string path;
+};
 
 /// Finds the datasets of variables. A failure throws, or adds `name` to `skipped`.
 class Finder {
  public:
-  Finder(hdf5::Reader& file, std::string_view where, std::vector<std::string>* skipped)
-      : file_(file), where_(where), skipped_(skipped) {}
+  Finder(std::string_view where, std::vector<std::string>* skipped) : where_(where), skipped_(skipped) {}
 
   std::vector<StoredVariable> found;
 
-  /// The datasets at these paths, one for each variable of the layer `name`.
-  void add(const std::string& name, const std::vector<std::string>& paths, const std::vector<Variable>& variables) {
+  /// The datasets at these places, one for each variable of the layer `name`.
+  void add(const std::string& name, const std::vector<Place>& places, const std::vector<Variable>& variables) {
     const std::size_t before = found.size();
     std::string fault;
-    if (paths.size() != variables.size())
-      fault = "layer \"" + name + "\" has " + std::to_string(paths.size()) + " tensors in the file - expected " +
+    if (places.size() != variables.size())
+      fault = "layer \"" + name + "\" has " + std::to_string(places.size()) + " tensors in the file - expected " +
               std::to_string(variables.size());
-    for (std::size_t i = 0; fault.empty() && i < paths.size(); ++i) {
-      hdf5::Dataset dataset = file_.dataset(paths[i]);
+    for (std::size_t i = 0; fault.empty() && i < places.size(); ++i) {
+      const auto& [file, path] = places[i];
+      hdf5::Dataset dataset = file->dataset(path);
       if (dataset.shape == variables[i].shape())
-        found.push_back({variables[i], std::move(dataset)});
+        found.push_back({variables[i], file, std::move(dataset)});
       else
-        fault = '"' + paths[i] + "\" has shape " + shape_text(dataset.shape) + " - expected " +
+        fault = '"' + path + "\" has shape " + shape_text(dataset.shape) + " - expected " +
                 shape_text(variables[i].shape());
     }
     if (fault.empty()) return;
@@ -57,18 +56,27 @@ class Finder {
   }
 
  private:
-  hdf5::Reader& file_;
   std::string_view where_;
   std::vector<std::string>* skipped_;
 };
 
-/// The numbers of datasets in a group, which are their names, from 0 on.
-std::vector<std::string> numbered_in(hdf5::Reader& file, const std::string& group) {
-  std::vector<std::string> paths;
-  if (file.kind(group) != hdf5::ObjectKind::group) return paths;
-  const std::size_t count = file.list(group).size();
-  for (std::size_t i = 0; i < count; ++i) paths.push_back(group + '/' + std::to_string(i));
-  return paths;
+/// The datasets of a group, whose names are numbers from 0 on. Several files may have some of them.
+std::vector<Place> numbered_in(const std::vector<hdf5::Reader*>& files, const std::string& group) {
+  std::vector<hdf5::Reader*> with_group;
+  std::size_t count = 0;
+  for (hdf5::Reader* file : files) {
+    if (file->kind(group) != hdf5::ObjectKind::group) continue;
+    with_group.push_back(file);
+    count += file->list(group).size();
+  }
+  std::vector<Place> places;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string path = group + '/' + std::to_string(i);
+    const auto found =
+        std::ranges::find_if(with_group, [&](hdf5::Reader* file) { return file->kind(path).has_value(); });
+    places.push_back({found == with_group.end() ? with_group.front() : *found, path});
+  }
+  return places;
 }
 
 /// A layer's weights in the order of Keras 2: first those that can be trained.
@@ -101,36 +109,42 @@ void write_keras_groups(std::span<const KerasWeights> groups, const std::functio
   writer.finish();
 }
 
-std::vector<StoredVariable> find_keras_groups(hdf5::Reader& file, std::span<const KerasWeights> groups,
+std::vector<StoredVariable> find_keras_groups(const FilesOfGroup& files, std::span<const KerasWeights> groups,
                                               std::string_view where, std::vector<std::string>* skipped) {
-  const bool old = file.kind(old_list.substr(0, old_list.size() - 1)).has_value();
-  Finder finder(file, where, skipped);
+  Finder finder(where, skipped);
   for (const KerasWeights& group : groups) {
-    std::vector<std::string> paths = numbered_in(file, path_in(group.path, old));
-    if (group.is_counted && paths.size() == group.variables.size() + 1) paths.pop_back();
-    finder.add(group.name, paths, group.variables);
+    const std::vector<hdf5::Reader*> with_group = files(group.path);
+    std::vector<Place> places = numbered_in(with_group, group.path);
+    if (places.empty()) places = numbered_in(with_group, old_keras_path(group.path));
+    if (group.is_counted && places.size() == group.variables.size() + 1) places.pop_back();
+    finder.add(group.name, places, group.variables);
   }
   return std::move(finder.found);
+}
+
+std::vector<StoredVariable> find_keras_groups(hdf5::Reader& file, std::span<const KerasWeights> groups,
+                                              std::string_view where, std::vector<std::string>* skipped) {
+  return find_keras_groups([&](const std::string&) { return std::vector{&file}; }, groups, where, skipped);
 }
 
 std::vector<StoredVariable> find_keras2_weights(hdf5::Reader& file, const Model& model, bool by_name,
                                                 std::string_view where, std::vector<std::string>* skipped) {
   const std::string root = file.kind("model_weights") == hdf5::ObjectKind::group ? "model_weights" : "";
-  std::vector<std::pair<std::string, std::vector<std::string>>> stored;
+  std::vector<std::pair<std::string, std::vector<Place>>> stored;
   for (const std::string& name : file.texts(root, "layer_names").value_or(std::vector<std::string>())) {
     const std::string group = root.empty() ? name : root + '/' + name;
-    std::vector<std::string> paths;
+    std::vector<Place> places;
     for (const std::string& weight : file.texts(group, "weight_names").value_or(std::vector<std::string>()))
-      paths.push_back(group + '/' + weight);
-    if (!paths.empty()) stored.emplace_back(name, std::move(paths));
+      places.push_back({&file, group + '/' + weight});
+    if (!places.empty()) stored.emplace_back(name, std::move(places));
   }
   std::vector<LayerPtr> layers = model.layers();
   std::erase_if(layers, [](const LayerPtr& layer) { return layer->weights().empty(); });
-  Finder finder(file, where, skipped);
+  Finder finder(where, skipped);
   if (by_name) {
-    for (const auto& [name, paths] : stored)
+    for (const auto& [name, places] : stored)
       for (const LayerPtr& layer : layers)
-        if (layer->name() == name) finder.add(name, paths, keras2_weights(*layer));
+        if (layer->name() == name) finder.add(name, places, keras2_weights(*layer));
     return std::move(finder.found);
   }
   check(stored.size() == layers.size(), ErrorKind::data, where, stored.size(),
@@ -146,13 +160,20 @@ bool is_keras2(hdf5::Reader& file) {
          std::ranges::count(file.attributes(""), "layer_names0") > 0;
 }
 
-void assign_stored(hdf5::Reader& file, const std::vector<StoredVariable>& stored) {
-  std::vector<Tensor> values;
-  for (const auto& [variable, dataset] : stored) values.push_back(file.read(dataset, variable.dtype()));
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    Variable target = stored[i].variable;
-    target.assign(std::move(values[i]));
+void assign_stored(const std::vector<StoredVariable>& stored) {
+  // What is damaged is found before the first one is set. Variables without a value have nothing to lose.
+  for (const auto& [variable, file, dataset] : stored)
+    if (variable.replicas() > 0) static_cast<void>(file->read(dataset, variable.dtype()));
+  for (const auto& [variable, file, dataset] : stored) {
+    Variable target = variable;
+    target.assign(file->read(dataset, variable.dtype()));
   }
+}
+
+std::string old_keras_path(std::string path) {
+  for (std::size_t at = path.find(list); at != path.npos; at = path.find(list, at + old_list.size()))
+    if (at == 0 || path[at - 1] == '/') path.replace(at, list.size(), old_list);
+  return path;
 }
 
 }  // namespace etude

@@ -18,15 +18,22 @@ namespace etude {
 void write_keras_groups(std::span<const KerasWeights> groups, const std::function<void(std::uint64_t size)>& begin,
                         const std::function<void(std::string_view bytes)>& append);
 
-/// A variable and the dataset that has its value.
+/// A variable, and the dataset that has its value in a file.
 struct StoredVariable {
   Variable variable;
+  hdf5::Reader* file;
   hdf5::Dataset dataset;
 };
+
+/// The files that have the datasets of a group.
+using FilesOfGroup = std::function<std::vector<hdf5::Reader*>(const std::string& group)>;
 
 /// What a file of Keras 3 has for the groups. Throws Error(data) for a group with another number of datasets than
 /// variables, and for another shape; with `skip_mismatch` these groups are left out, and their names are added to
 /// `skipped`.
+std::vector<StoredVariable> find_keras_groups(const FilesOfGroup& files, std::span<const KerasWeights> groups,
+                                              std::string_view where, std::vector<std::string>* skipped);
+/// The same of one file, also of Keras 2.13 to 3.0.
 std::vector<StoredVariable> find_keras_groups(hdf5::Reader& file, std::span<const KerasWeights> groups,
                                               std::string_view where, std::vector<std::string>* skipped);
 /// The same of a file of Keras 2, where each layer of the model has a list of all its weights. `by_name`: layers of the
@@ -36,7 +43,10 @@ std::vector<StoredVariable> find_keras2_weights(hdf5::Reader& file, const Model&
 /// Whether a file is one of Keras 2.
 bool is_keras2(hdf5::Reader& file);
 
-/// Reads all values, then sets them: all or none.
-void assign_stored(hdf5::Reader& file, const std::vector<StoredVariable>& stored);
+/// Sets them: all or none. One value is in memory at a time; all are read once before the first is set.
+void assign_stored(const std::vector<StoredVariable>& stored);
+
+/// The path of a group, or of a folder of assets, in files of Keras 2.13 to 3.0.
+std::string old_keras_path(std::string path);
 
 }  // namespace etude

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 #include <string_view>
 
 #include "etude/classes/detail/snake_case.hpp"
+#include "etude/saving/detail/numbering.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -74,13 +74,9 @@ class Walk {
   }
 
   void visit_list(const std::vector<LayerPtr>& layers, const std::string& path) {
-    std::map<std::string, int> counts;
-    for (const LayerPtr& each : layers) {
-      if (each->is_operation()) continue;
-      const std::string kind = snake_case(each->class_name());
-      const int number = counts[kind]++;
-      visit(*each, path + kind + (number ? '_' + std::to_string(number) : "") + '/');
-    }
+    Numbering numbering;
+    for (const LayerPtr& each : layers)
+      if (!each->is_operation()) visit(*each, path + numbering.next(snake_case(each->class_name())) + '/');
   }
 
   /// The layer's own variables, and those of its parts, which are layers of their own in Keras.
@@ -122,16 +118,5 @@ class Walk {
 }  // namespace
 
 std::vector<KerasWeights> keras_weights(const Layer& layer) { return Walk(layer).groups; }
-
-bool has_keras_variables(const Optimizer& optimizer) {
-  const std::string_view kind = optimizer.description().class_name();
-  return !kind.empty() && kind != "Adafactor" && kind != "MultiOptimizer" && !optimizer.loss_scale();
-}
-
-KerasWeights keras_weights(const Optimizer& optimizer) {
-  // RMSprop has its slots kind by kind, as Étude's optimizers.
-  const bool by_kind = optimizer.description().class_name() == "RMSprop";
-  return {"optimizer/vars", optimizer.name(), by_kind ? optimizer.variables() : optimizer.keras_variables()};
-}
 
 }  // namespace etude

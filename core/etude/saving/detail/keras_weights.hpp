@@ -5,7 +5,6 @@
 
 #include "etude/graph/variable.hpp"
 #include "etude/layers/layer.hpp"
-#include "etude/optimizers/optimizer.hpp"
 
 namespace etude {
 
@@ -25,11 +24,5 @@ struct KerasWeights {
 /// The groups of a layer, or model, and of the layers inside; also those without variables, as Keras writes them. A
 /// layer that stands at several places has the first one.
 std::vector<KerasWeights> keras_weights(const Layer& layer);
-
-/// Whether an optimizer's variables are those of Keras. Adafactor, MultiOptimizer, custom optimizers and any with a
-/// dynamic loss scale have others.
-bool has_keras_variables(const Optimizer& optimizer);
-/// The group of such an optimizer.
-KerasWeights keras_weights(const Optimizer& optimizer);
 
 }  // namespace etude

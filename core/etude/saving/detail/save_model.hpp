@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "etude/base/vfs.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -10,11 +14,16 @@ namespace etude {
 // Model::save, Model::save_weights and Model::load_weights forward to these.
 
 /// Implements Model::save.
-void save_model(const Model& model, const std::string& folder);
+void save_model(const Model& model, const std::string& folder, const SaveOptions& options);
 /// Implements Model::save_weights.
-void save_weights(const Model& model, const std::string& path);
+void save_weights(const Model& model, const std::string& path, const SaveOptions& options);
 /// Implements Model::load_weights.
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
+/// The same from the bytes of a file.
+void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options);
+
+/// Files in memory: one of that name, with a copy of these bytes.
+std::shared_ptr<Vfs> files_with(const std::string& name, std::span<const std::byte> bytes);
 
 /// Throws Error(value) for names of formats and places that Étude's save() does not write, such as "model.keras" and
 /// "localstorage://model"; `where` is the caller's name in errors.
@@ -22,6 +31,8 @@ void check_saves_to(const std::string& folder, std::string_view where);
 /// Throws Error(value) for a name that does not end as those of files of weights; `where` is the caller's name in
 /// errors.
 void check_is_weights_file(const std::string& path, std::string_view where);
+/// Throws Error(io) if there is something at the path that the options keep; `where` is the caller's name in errors.
+void check_may_write(const std::string& path, const SaveOptions& options, std::string_view where);
 /// Throws Error(state) unless the model is built; `where` is the caller's name in errors.
 void check_built(const Model& model, std::string_view where);
 /// The same as check_saves_to for names of places only.

@@ -1,0 +1,181 @@
+#include "etude/saving/detail/keras_optimizer.hpp"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "etude/classes/detail/snake_case.hpp"
+#include "etude/optimizers/multi_optimizer.hpp"
+
+namespace etude {
+namespace {
+
+using Variables = std::vector<Variable>;
+
+void append(Variables& to, const Variables& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+/// Numbers that Keras keeps and does not use.
+Variable unused(const Shape& shape, DType dtype) { return {"unused", Tensor(shape, dtype), false}; }
+
+bool is_several(const Optimizer& optimizer) { return optimizer.description().class_name() == "MultiOptimizer"; }
+
+/// The expressions of optimizer_map in the order of a file; empty if there is none.
+std::vector<std::string> patterns_in(const Json& config) {
+  std::vector<std::string> patterns;
+  if (!config.is_structured()) return patterns;
+  if (const auto map = config.find("optimizer_map"); map != config.end() && map->is_object())
+    if (!map->contains("class_name"))
+      for (const auto& [pattern, optimizer] : map->items()) patterns.push_back(pattern);
+  for (const Json& each : config)
+    if (patterns.empty()) patterns = patterns_in(each);
+  return patterns;
+}
+
+/// The optimizers in a MultiOptimizer in Keras's order, each once: the default one is the last.
+std::vector<const Optimizer*> optimizers_in(const Optimizer& several, const Json& config) {
+  const auto& options = *static_cast<const optimizers::MultiOptimizerOptions*>(several.description().options());
+  std::vector<std::string> patterns = patterns_in(config);
+  for (const auto& [pattern, optimizer] : options.optimizer_map)
+    if (std::ranges::find(patterns, pattern) == patterns.end()) patterns.push_back(pattern);
+  std::vector<const Optimizer*> result;
+  const auto add = [&](const Choice<Optimizer>& choice) {
+    const Optimizer* optimizer = choice.object().get();
+    if (optimizer && std::ranges::find(result, optimizer) == result.end()) result.push_back(optimizer);
+  };
+  for (const std::string& pattern : patterns)
+    if (const auto found = options.optimizer_map.find(pattern); found != options.optimizer_map.end())
+      add(found->second);
+  add(options.default_optimizer);
+  return result;
+}
+
+/// The slots of Adafactor with those that only Keras has: an average for each matrix, which a step computes before it
+/// uses it, and two numbers for each other variable.
+Variables with_unused_slots(const Variables& variables) {
+  Variables result;
+  for (const Variable& each : variables) {
+    const std::string& name = each.name();
+    if (name.ends_with("_velocity")) append(result, {unused({}, DType::int32), unused({}, DType::int32)});
+    result.push_back(each);
+    if (!name.ends_with("_columns")) continue;
+    Shape shape = result[result.size() - 2].shape();  // of the rows
+    shape.append(each.shape()[-1]);
+    result.push_back(unused(shape, each.dtype()));
+  }
+  return result;
+}
+
+/// The variables without those of a dynamic loss scale.
+Variables own_variables(const Optimizer& optimizer, const Json& config) {
+  const std::string_view kind = optimizer.description().class_name();
+  Variables result = optimizer.keras_variables();
+  if (is_several(optimizer))
+    for (const Optimizer* each : optimizers_in(optimizer, config)) append(result, own_variables(*each, nullptr));
+  if (kind == "Adafactor") return with_unused_slots(result);
+  if (kind == "RMSprop") {  // it has its slots kind by kind, as Étude's optimizers
+    result = optimizer.variables();
+    if (const auto& scale = optimizer.loss_scale()) result.resize(result.size() - scale->variables().size());
+  }
+  // Keras makes the third slots of Adam after all others.
+  if (kind.starts_with("Adam"))
+    std::ranges::stable_partition(result, [](const Variable& each) { return !each.name().ends_with("_velocity_hat"); });
+  return result;
+}
+
+void add_groups(const Optimizer& optimizer, const std::string& path, const Json& config,
+                std::vector<KerasWeights>& groups) {
+  groups.push_back({path + "vars", optimizer.name(), own_variables(optimizer, config)});
+  if (!is_several(optimizer)) return;
+  std::map<std::string, int> counts;
+  for (const Optimizer* each : optimizers_in(optimizer, config)) {
+    const std::string kind = snake_case(each->description().class_name());
+    const int number = counts[kind]++;
+    add_groups(*each, path + "optimizers/" + kind + (number ? '_' + std::to_string(number) : "") + '/', nullptr,
+               groups);
+  }
+}
+
+using Names = std::vector<std::string>;
+
+/// The kind of a slot: "m" of "Adam/m/dense/kernel:0", and of "Adam/dense/kernel/m:0" in older files.
+std::string kind_in(const std::string& name, bool older) {
+  const std::size_t first = name.find('/'), last = name.rfind('/');
+  if (first == name.npos) return name;
+  return older ? name.substr(last + 1, name.rfind(':') - last - 1)
+               : name.substr(first + 1, name.find('/', first + 1) - first - 1);
+}
+
+/// The names of an optimizer's slots, kind by kind; those of one kind are in the order of the trained variables. The
+/// first name of all is that of the number of steps: "iteration:0", "Adam/iter:0" in older files.
+std::vector<Names> kinds_of(const Names& names) {
+  const bool older = names.front().find('/') != std::string::npos;
+  std::vector<Names> kinds;
+  std::map<std::string, std::size_t> numbers;
+  for (std::size_t i = 1; i < names.size(); ++i) {
+    const auto [found, is_new] = numbers.emplace(kind_in(names[i], older), kinds.size());
+    if (is_new) kinds.emplace_back();
+    kinds[found->second].push_back(names[i]);
+  }
+  return kinds;
+}
+
+}  // namespace
+
+bool has_keras_variables(const Optimizer& optimizer) {
+  if (is_several(optimizer))
+    return std::ranges::all_of(optimizers_in(optimizer, nullptr),
+                               [](const Optimizer* each) { return has_keras_variables(*each); });
+  return !optimizer.description().empty();
+}
+
+std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, const Json& config) {
+  std::vector<KerasWeights> groups;
+  const std::string path = "optimizer/";
+  if (const auto& scale = optimizer.loss_scale()) {
+    // The iterations and the learning rate of the optimizer outside, which does not use them.
+    Variables all{unused({}, DType::int32), unused({}, floatx())};
+    append(all, scale->variables());
+    append(all, own_variables(optimizer, config));
+    groups.push_back({path + "vars", "loss_scale_optimizer", std::move(all)});
+    add_groups(optimizer, path + "inner_optimizer/", config, groups);
+  } else {
+    add_groups(optimizer, path, config, groups);
+  }
+  return groups;
+}
+
+std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
+                                                             const Json& config) {
+  const std::string root = "optimizer_weights";
+  const Names names = file.texts(root, "weight_names").value_or(Names());
+  if (names.empty() || !has_keras_variables(optimizer)) return {};
+  std::vector<StoredVariable> stored;
+  const auto add = [&](const Variables& variables, std::span<const std::string> of_variables) {
+    bool same = variables.size() == of_variables.size();
+    for (std::size_t i = 0; same && i < variables.size(); ++i) {
+      stored.push_back({variables[i], &file, file.dataset(root + '/' + of_variables[i])});
+      same = stored.back().dataset.shape == variables[i].shape();
+    }
+    return same;
+  };
+  if (names.front().find(':') == std::string::npos) {  // Keras 3
+    if (!add(keras_optimizer_weights(optimizer, config).front().variables, names)) return {};
+    return stored;
+  }
+  const std::vector<Variables> slots = optimizer.slots();
+  const Variables variables = optimizer.keras_variables();
+  // The learning rate is in the config. Those with further variables differ from the optimizers of Keras 2.
+  std::size_t known = variables.size() > 1 && variables[1].name().ends_with("/learning_rate") ? 2 : 1;
+  for (const Variables& each : slots) known += each.size();
+  if (optimizer.loss_scale() || variables.size() != known) return {};
+  const std::vector<Names> kinds = kinds_of(names);
+  bool same = add({variables.front()}, std::span(names).first(1));
+  if (!slots.empty()) same = same && kinds.size() == slots.size();  // else SGD, which has unused slots in Keras 2
+  for (std::size_t kind = 0; same && kind < slots.size(); ++kind) same = add(slots[kind], kinds[kind]);
+  if (!same) return {};
+  return stored;
+}
+
+}  // namespace etude

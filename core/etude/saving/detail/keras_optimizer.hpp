@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "etude/optimizers/optimizer.hpp"
+#include "etude/saving/detail/json.hpp"
+#include "etude/saving/detail/keras_store.hpp"
+#include "etude/saving/detail/keras_weights.hpp"
+
+namespace etude {
+
+/// Whether an optimizer's variables are those of Keras. Custom optimizers have others.
+bool has_keras_variables(const Optimizer& optimizer);
+
+/// The groups of such an optimizer in files of Keras 3. The first one, "optimizer/vars", has all variables; the others
+/// repeat those of the optimizers inside. `config` is the optimizer's of the file, null for the one that Étude writes:
+/// it has the order of the optimizers inside.
+std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, const Json& config = nullptr);
+
+/// What a whole model in an .h5 file, of Keras 2 or 3, has for an optimizer, which is built: all variables, or in Keras
+/// 2 the number of its steps, and its slots kind by kind. Nothing if it has others than the optimizer.
+std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
+                                                             const Json& config);
+
+}  // namespace etude
