@@ -70,7 +70,8 @@ unpack_newer() {
 # The requirements of the library and the README's programs.
 setup_core() {
   want g++:g++ cmake:cmake ninja:ninja-build ccache:ccache /usr/include/zlib.h:zlib1g-dev \
-    /usr/include/png.h:libpng-dev /usr/include/jpeglib.h:libjpeg-dev /usr/include/nlohmann/json.hpp:nlohmann-json3-dev
+    /usr/include/png.h:libpng-dev /usr/include/jpeglib.h:libjpeg-dev /usr/include/nlohmann/json.hpp:nlohmann-json3-dev \
+    /usr/include/protozero/pbf_writer.hpp:libprotozero-dev
   [[ -e $toolchain/include/xsimd/xsimd.hpp && -e $toolchain/zlib/zlib.h ]] && return
   have apt-get || return 0
   locked unpack_xsimd
@@ -84,6 +85,11 @@ setup_native() {
   [[ -e $toolchain/catch2/CMakeLists.txt ]] && return
   have apt-get || return 0
   locked unpack_source catch2
+}
+
+# The library that connects processes. Its headers need no others.
+setup_gloo() {
+  want /usr/include/gloo/allreduce.h:libgloo-dev
 }
 
 # xsimd, zlib and Catch2 as sources, shared by every compiler and sanitizer and by wasm.
@@ -286,6 +292,21 @@ setup_keras() {
   want /usr/share/doc/python3-venv:python3-venv
   say "installing Keras into $toolchain/keras"
   locked install_keras || fail "pip cannot install Keras: perhaps PyPI does not answer - set ETUDE_KERAS_PYTHON to a Python that has keras, tensorflow and scipy"
+}
+
+# Finds a Python with ONNX Runtime.
+setup_onnx() {
+  for ETUDE_ONNX_PYTHON in "${ETUDE_ONNX_PYTHON:-python3}" "$toolchain/onnx/bin/python"; do
+    export ETUDE_ONNX_PYTHON
+    "$ETUDE_ONNX_PYTHON" -c 'import numpy, onnx, onnxruntime' 2>/dev/null && return
+  done
+  want /usr/share/doc/python3-venv:python3-venv
+  say "installing ONNX Runtime into $toolchain/onnx"
+  locked install_onnx || fail "pip cannot install ONNX Runtime: perhaps PyPI does not answer - set ETUDE_ONNX_PYTHON to a Python that has numpy, onnx and onnxruntime"
+}
+
+install_onnx() {
+  python3 -m venv "$toolchain/onnx" && "$toolchain/onnx/bin/pip" install --quiet 'onnxruntime==1.*' 'onnx==1.*' numpy
 }
 
 install_keras() {

@@ -59,11 +59,9 @@ std::string Header::javascript(bool of_class) const {
 
 Call::Call(const char* text, void* self, std::span<const val* const> given)
     : header_(Header::of(text)), self_(self), given_(given) {
-  for (const val* value : given_) {
-    if (!Conversion<Value>::is(*value)) continue;
-    like_ = from_js<Value>(*value, {"Value", ""});
-    return;
-  }
+  // The last one, because the first one of `where` is a condition.
+  for (auto value = given_.rbegin(); value != given_.rend() && !like_; ++value)
+    if (Conversion<Value>::is(**value)) like_ = from_js<Value>(**value, {"Value", ""});
 }
 
 const val& Call::passed(std::size_t index) const {

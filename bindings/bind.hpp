@@ -77,7 +77,7 @@ class Call {
   const Header& header_;
   void* self_;
   std::span<const val* const> given_;
-  /// The first argument that is a Value; numbers in other arguments get its dtype.
+  /// The last argument that is a Value; numbers in other arguments get its dtype.
   Value like_;
 };
 

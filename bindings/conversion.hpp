@@ -170,7 +170,7 @@ concept Held =
     std::is_base_of_v<Layer, T> || std::is_base_of_v<Loss, T> || std::is_base_of_v<Metric, T> ||
     std::is_base_of_v<Optimizer, T> || std::is_base_of_v<Initializer, T> || std::is_base_of_v<Regularizer, T> ||
     std::is_base_of_v<Constraint, T> || std::is_base_of_v<Callback, T> || std::is_base_of_v<LearningRateSchedule, T> ||
-    std::is_same_v<PredictionStream, T>;
+    std::is_same_v<PredictionStream, T> || std::is_same_v<FeatureSpace, T>;
 
 /// Kinds of classes that users extend in JavaScript, besides layers: web/src/custom.ts.
 template <class T>

@@ -2,8 +2,13 @@
 // bindings/ registers in a block of EMSCRIPTEN_BINDINGS, classes of the tables, and functions that are called by address.
 export const parts = {
   data: { bindings: ['data', 'utils'], classes: [], functions: ['of_dataset', 'of_creator', 'arrays_in_npz', 'arrays_to_npz'] },
+  formats: {
+    bindings: [],
+    classes: [],
+    functions: ['load_keras', 'save_keras', 'load_keras_weights', 'save_keras_weights', 'load_keras_strings', 'load_h5', 'load_tfjs', 'save_tfjs', 'tfjs_weight_names'],
+  },
   archives: { bindings: [], classes: [], functions: ['open_zip', 'create_zip', 'expand_zlib'] },
-  saving: { bindings: ['saving'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['object_of_web_as_json', 'object_of_web_from_json', 'replace_pattern'] },
+  saving: { bindings: ['saving', 'more_ops'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['object_of_web_as_json', 'object_of_web_from_json', 'replace_pattern'] },
   callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },
   preprocessing: {
     bindings: ['text'],
@@ -14,7 +19,7 @@ export const parts = {
       'RandomContrast', 'RandomHue', 'RandomSaturation', 'RandomSharpness', 'RandomPosterization', 'RandomInvert', 'RandomGrayscale',
       'RandomColorJitter', 'RandomGaussianBlur', 'Solarization', 'RandomErasing', 'MixUp', 'CutMix', 'MaxNumBoundingBoxes',
     ],
-    functions: [],
+    functions: ['make_space'],
   },
   extras: {
     bindings: [],

@@ -1,5 +1,6 @@
 /// Files and descriptions of models. web/src/model.ts has their interface.
 #include "bind.hpp"
+#include "files.hpp"
 #include "model_options.hpp"
 #include "user_functions.hpp"
 
@@ -94,10 +95,19 @@ EMSCRIPTEN_BINDINGS(saving) {
   if (in_worker()) return;
   set_custom_classes({object_of_web_as_json, object_of_web_from_json});
   etude::host().replace = replace_pattern;
-  bind<"model.save(model, folder)", [](ModelPtr model, std::string folder) { model->save(folder); }>();
-  bind<"model.save_weights(model, path)", [](ModelPtr model, std::string path) { model->save_weights(path); }>();
-  bind<"model.load_weights(model, path, options)",
-       [](ModelPtr model, std::string path, LoadWeightsOptions options) { model->load_weights(path, options); }>();
+  bind<"model.save(model, folder, files?)", [](ModelPtr model, std::string folder, std::shared_ptr<Vfs> files) {
+    const FilesScope scope(files);
+    model->save(folder);
+  }>();
+  bind<"model.save_weights(model, path, files?)", [](ModelPtr model, std::string path, std::shared_ptr<Vfs> files) {
+    const FilesScope scope(files);
+    model->save_weights(path);
+  }>();
+  bind<"model.load_weights(model, path, options, files?)",
+       [](ModelPtr model, std::string path, LoadWeightsOptions options, std::shared_ptr<Vfs> files) {
+         options.files = files;
+         model->load_weights(path, options);
+       }>();
   bind<"model.to_json(model)", [](ModelPtr model) { return to_json<Layer>(*model); }>();
   bind<"serialize(kind, object)", [](std::string kind, val object) {
     const auto serialized = given(kind, object, {"serialize", "object"});
@@ -110,16 +120,20 @@ EMSCRIPTEN_BINDINGS(saving) {
     if (!of_web.isUndefined()) return of_web;
     return with_kind(kind, [&]<class Kind>() { return to_js(std::static_pointer_cast<Kind>(made)); });
   }>();
+  bind<"utils.feature_space_to_json(space)", [](std::shared_ptr<FeatureSpace> space) { return to_json(*space); }>();
+  bind<"utils.feature_space_from_json(text)", [](std::string text) { return feature_space_from_json(text); }>();
   bind<"model.from_json(text)", [](std::string text) { return model_from_json(text); }>();
   bind<"clone_model(model, clone_function?)", [](ModelPtr model, std::optional<CloneFunction> clone_function) {
     return clone_model(*model, clone_function.value_or(nullptr));
   }>();
   bind<"model_to_dot(model, options?)",
        [](ModelPtr model, ModelToDotOptions options) { return model_to_dot(*model, options); }>();
-  bind<"model.load(folder, options)", [](std::string folder, LoadModelOptions options) {
-    const ModelPtr model = load_model(folder, options);
-    return model;
-  }>();
+  bind<"model.load(folder, options, files?)",
+       [](std::string folder, LoadModelOptions options, std::shared_ptr<Vfs> files) {
+         options.files = files;
+         const ModelPtr model = load_model(folder, options);
+         return model;
+       }>();
   bind<"load_string_layers(path)", [](std::string path) {
     StringLayers layers{val::object()};
     for (const auto& [name, layer] : load_string_layers(path)) layers.set(name, to_js(LayerPtr(layer)));

@@ -33,7 +33,7 @@ function doorOf({ bindings, classes, functions }, name) {
   const made = /6detail11(?:make_erased|new_options)I(\w*)/.exec(name);
   if (made) return classes.find((each) => new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`).test(made[1]));
   if (name.includes('4workERKNS0_4CallE')) return bindings.find((each) => name.includes(sized(`embind_init_${each}`)));
-  return functions.find((each) => name.startsWith(`_ZN5etude12_GLOBAL__N_1${sized(each)}E`));
+  return functions.find((each) => ['_ZN5etude12_GLOBAL__N_1', '_ZN5etude'].some((scope) => name.startsWith(`${scope}${sized(each)}E`)));
 }
 
 /** The doors by their names, each with its part. */

@@ -144,10 +144,6 @@ template <> struct Conversion<FeatureSpaceOptions> {
            ")[] }";
   }
 };
-template <> struct Conversion<std::shared_ptr<FeatureSpace>> {
-  static val to(const std::shared_ptr<FeatureSpace>& space) { return val(space); }
-  static std::string made() { return "FeatureSpace"; }
-};
 template <> struct Conversion<FeatureData> {
   static FeatureData from(const val& value, const Where&) { return {value}; }
   static std::string given() {

@@ -1,5 +1,7 @@
 #include "allocation_counter.hpp"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -14,6 +16,19 @@ std::atomic<std::ptrdiff_t> until_refusal{0};
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 std::atomic<std::size_t> large{none}, limit{none};
 
+/// Of WatchedMemory. Blocks that are older and freed meanwhile would make `watched` negative.
+std::atomic<bool> watching{false};
+std::atomic<std::ptrdiff_t> watched{0}, most_watched{0};
+
+void watch(void* memory, std::ptrdiff_t sign) {
+  if (!watching.load(std::memory_order_relaxed) || !memory) return;
+  const std::ptrdiff_t bytes = sign * static_cast<std::ptrdiff_t>(malloc_usable_size(memory));
+  const std::ptrdiff_t now = watched.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  std::ptrdiff_t most = most_watched.load(std::memory_order_relaxed);
+  while (now > most && !most_watched.compare_exchange_weak(most, now)) {
+  }
+}
+
 bool is_refused(std::size_t bytes) {
   if (bytes > limit.load(std::memory_order_relaxed)) return true;
   return bytes >= large.load(std::memory_order_relaxed) && until_refusal.fetch_sub(1) == 1;
@@ -26,7 +41,9 @@ void count_request(std::size_t bytes) {
 
 void* allocate_or_null(std::size_t bytes) {
   count_request(bytes);
-  return std::malloc(std::max<std::size_t>(bytes, 1));
+  void* memory = std::malloc(std::max<std::size_t>(bytes, 1));
+  watch(memory, 1);
+  return memory;
 }
 
 void* allocate(std::size_t bytes) {
@@ -40,14 +57,16 @@ void* allocate(std::size_t bytes, std::align_val_t alignment) {
   count_request(bytes);
   const auto align = std::max(static_cast<std::size_t>(alignment), sizeof(void*));
   // aligned_alloc requires a multiple of the alignment.
-  if (void* memory = std::aligned_alloc(align, (std::max<std::size_t>(bytes, 1) + align - 1) / align * align))
-    return memory;
-  throw std::bad_alloc();
+  void* memory = std::aligned_alloc(align, (std::max<std::size_t>(bytes, 1) + align - 1) / align * align);
+  if (!memory) throw std::bad_alloc();
+  watch(memory, 1);
+  return memory;
 }
 
 void release(void* memory) {
   if (!memory) return;
   freed.fetch_add(1, std::memory_order_relaxed);
+  watch(memory, -1);
   std::free(memory);
 }
 
@@ -57,6 +76,13 @@ std::size_t etude::allocations() { return count.load(std::memory_order_relaxed);
 std::size_t etude::live_allocations() { return allocations() - freed.load(std::memory_order_relaxed); }
 
 std::size_t etude::allocated_bytes() { return requested.load(std::memory_order_relaxed); }
+
+etude::WatchedMemory::WatchedMemory() {
+  watched = most_watched = 0;
+  watching = true;
+}
+etude::WatchedMemory::~WatchedMemory() { watching = false; }
+std::size_t etude::WatchedMemory::peak() const { return static_cast<std::size_t>(most_watched.load()); }
 
 etude::LimitedAllocations::LimitedAllocations(std::size_t bytes) { limit = bytes; }
 etude::LimitedAllocations::~LimitedAllocations() { limit = none; }

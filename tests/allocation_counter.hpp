@@ -28,6 +28,17 @@ class FailingAllocation {
   const std::ptrdiff_t nth_;
 };
 
+/// During its lifetime, watches the bytes that are allocated in it and not freed yet.
+class WatchedMemory {
+ public:
+  WatchedMemory();
+  ~WatchedMemory();
+  WatchedMemory(const WatchedMemory&) = delete;
+  WatchedMemory& operator=(const WatchedMemory&) = delete;
+  /// The most of them so far.
+  std::size_t peak() const;
+};
+
 /// During its lifetime, every request for more than `bytes` fails.
 class LimitedAllocations {
  public:

@@ -38,14 +38,14 @@ for (const file of headers) {
 
 /** What JavaScript has no use for: what layers and gradients call. */
 const onlyInCpp = new Set(
-  'check_window convolution convolution_filter convolution_input einsum_equation max_pool normalized padded pool_argmax pool_gather pool_scatter replica_part scan upcast'.split(' '),
+  'check_window convolution convolution_filter convolution_input einsum_equation max_pool normalized padded pool_argmax pool_gather pool_scatter replica_part scan to_bool to_floats upcast'.split(' '),
 );
-const bound = readFileSync(fileURLToPath(new URL('../bindings/ops.cpp', import.meta.url)), 'utf8');
+const bound = ['ops', 'more_ops'].map((name) => readFileSync(fileURLToPath(new URL(`../bindings/${name}.cpp`, import.meta.url)), 'utf8')).join('');
 const ops = new Set();
 for (const file of headers.filter((name) => name.startsWith('ops/')))
   for (const [, name] of readFileSync(join(core, file), 'utf8').matchAll(/^[A-Za-z:<>]+ (\w+)\(/gm)) ops.add(name);
 for (const name of ops)
-  if (!onlyInCpp.has(name) && !bound.includes(`"ops.${name}(`)) complaints.push(`ops::${name}: no line in bindings/ops.cpp`);
+  if (!onlyInCpp.has(name) && !bound.includes(`"ops.${name}(`)) complaints.push(`ops::${name}: no line in bindings/ops.cpp or more_ops.cpp`);
 for (const name of onlyInCpp) if (!ops.has(name)) complaints.push(`ops::${name}: not in core/etude/ops`);
 
 for (const complaint of complaints) console.error(complaint);

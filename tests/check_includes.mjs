@@ -33,7 +33,7 @@ const includes = {
   experiment: ['callbacks'],
   [beside]: ['base'],
   'native/cuda': ['execution', 'graph', 'devices'],
-  'native/gloo': ['distribute'],
+  'native/gloo': ['distribute', 'saving'],
 };
 const outside = ['bindings', 'demo'];
 const simd = 'core/etude/kernels/cpu/simd.hpp';

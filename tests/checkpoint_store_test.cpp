@@ -286,15 +286,12 @@ TEST_CASE("checkpoints: a host without files writes the composed files, the mani
   CHECK(composed.back().name == "manifest.json");
   std::map<std::string, std::string> written;
   for (const ComposedFile& file : composed)
-    for (const std::string_view piece : file.pieces()) written[file.name] += piece;
+    file.visit_pieces([&](std::string_view piece) { written[file.name] += piece; });
   const Manifest manifest = parse_manifest(written.at("manifest.json"), "m");
   CHECK(manifest.serial == 3);
   const auto loaded = parse_checkpoint(
       manifest,
-      [&](const std::string& name, std::uint64_t) {
-        const auto bytes = bytes_of(written.at(name));
-        return std::vector<std::byte>(bytes.begin(), bytes.end());
-      },
+      [&](const std::string& name) { return std::make_shared<MemorySource>(bytes_of(written.at(name)), nullptr); },
       "m");
   CHECK(is_checkpoint_of(loaded, 8));
 }

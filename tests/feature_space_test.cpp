@@ -92,6 +92,42 @@ TEST_CASE("FeatureSpace encodes tables as Keras does, concatenated or by name, o
   }
 }
 
+TEST_CASE("FeatureSpace: one that is read from its JSON has adapted, and encodes the same", "[text][config]") {
+  const json golden = testing::golden("feature_space.json");
+  for (const json& test : golden.at("cases")) {
+    CAPTURE(test.at("config").dump());
+    FeatureSpace space(options_in(test));
+    space.adapt(columns_in(golden.at("rows")));
+    const std::string text = to_json(space);
+    const auto again = feature_space_from_json(text);
+    CHECK(to_json(*again) == text);
+    const FeatureColumns query = columns_in(test.at("query"));
+    const std::map<std::string, Tensor> want = space.encoded(query), got = again->encoded(query);
+    REQUIRE(got.size() == want.size());
+    for (const auto& [name, tensor] : want) CHECK(testing::same_bits(got.at(name), tensor));
+    CHECK(again->concatenates() == space.concatenates());
+  }
+}
+
+TEST_CASE("FeatureSpace: a text of Keras is read, and adapts if its state is not in it", "[text][config]") {
+  // The features of Keras 3.15.1: serialize_keras_object(FeatureSpace({"d": float_discretized(3), "size":
+  // float_normalized()})) after adapt(), without options that have their defaults.
+  const char* text = R"({"module": "keras.utils", "class_name": "FeatureSpace", "config": {"features": {
+    "d": {"class_name": "Feature", "config": {"dtype": "float32", "preprocessor": {"class_name": "Discretization",
+      "config": {"bin_boundaries": [1.0, 2.0], "num_bins": 3}}, "output_mode": "one_hot"}},
+    "size": {"class_name": "Feature", "config": {"dtype": "float32", "preprocessor": {"class_name": "Normalization",
+      "config": {"axis": [-1], "mean": null, "variance": null}}, "output_mode": "float"}}},
+    "output_mode": "concat", "crosses": [], "crossing_dim": 32, "hashing_dim": 32, "num_discretization_bins": 32}})";
+  const auto space = feature_space_from_json(text);
+  const FeatureColumns columns{{"d", Tensor::from<float>({2}, {0, 1.5})}, {"size", Tensor::from<float>({2}, {1, 3})}};
+  CHECK_THAT(testing::error_of([&] { (*space)(columns); }), ContainsSubstring("before adapt()"));
+  space->adapt(columns);
+  CHECK(numbers((*space)(columns)) == std::vector<double>{1, 0, 0, -1, 0, 1, 0, 1});
+  const auto error = [](const char* wrong) { return testing::error_of([=] { feature_space_from_json(wrong); }); };
+  CHECK_THAT(error(R"({"class_name": "Dense", "config": {}})"), ContainsSubstring("expected FeatureSpace"));
+  CHECK_THAT(error(R"({"class_name": "FeatureSpace", "config": {}})"), ContainsSubstring("\"features\""));
+}
+
 TEST_CASE("FeatureSpace adapts to batches as to all of their rows", "[text]") {
   const FeatureSpaceOptions options{.features = {{"size", {"float_normalized"}}, {"word", {"string_categorical"}}}};
   FeatureSpace whole(options), parts(options);

@@ -1,9 +1,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "etude/ops/arithmetic.hpp"
+#include "etude/ops/arrangement.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
+#include "etude/ops/products.hpp"
 #include "etude/ops/reduction.hpp"
+#include "etude/ops/statistics.hpp"
 #include "op_cases.hpp"
 
 using namespace etude;
@@ -136,6 +140,54 @@ TEST_CASE("gradients through a composed op equal those through its ops", "[graph
     };
     INFO(one.name);
     CHECK(disagreement(as_number(within), one.draw(1)) == "");
+  }
+}
+
+TEST_CASE("gradients of ops that other ops compute match finite differences", "[graph][gradient]") {
+  const std::pair<const char*, Function> functions[] = {
+      {"reciprocal", [](Values x) { return ops::reciprocal(x[0]); }},
+      {"rsqrt", [](Values x) { return ops::rsqrt(x[0]); }},
+      {"expm1", [](Values x) { return ops::expm1(x[0]); }},
+      {"exp2", [](Values x) { return ops::exp2(x[0]); }},
+      {"log2", [](Values x) { return ops::log2(x[0]); }},
+      {"log10", [](Values x) { return ops::log10(x[0]); }},
+      {"tan", [](Values x) { return ops::tan(x[0] * 0.5); }},
+      {"sinh", [](Values x) { return ops::sinh(x[0]); }},
+      {"cosh", [](Values x) { return ops::cosh(x[0]); }},
+      {"mod", [](Values x) { return ops::mod(x[0], x[1]); }},
+      {"logaddexp", [](Values x) { return ops::logaddexp(x[0], x[1]); }},
+      {"logaddexp of equals", [](Values x) { return ops::logaddexp(x[0], x[0]); }},
+      {"squared_difference", [](Values x) { return ops::squared_difference(x[0], x[1]); }},
+      {"min", [](Values x) { return ops::min(x[0], {1}); }},
+      {"prod", [](Values x) { return ops::prod(x[0], {0}); }},
+      {"var", [](Values x) { return ops::var(x[0], {1}); }},
+      {"std", [](Values x) { return ops::std(x[0]); }},
+      {"logsumexp", [](Values x) { return ops::logsumexp(x[0], {0}); }},
+      {"norm", [](Values x) { return ops::norm(x[0], {1}); }},
+      {"normalize", [](Values x) { return ops::normalize(x[0]); }},
+      {"diff", [](Values x) { return ops::diff(x[0]); }},
+      {"stack", [](Values x) { return ops::stack({x[0], x[1]}, 1); }},
+      {"pad", [](Values x) { return ops::pad(x[0], {1, 2}); }},
+      {"flip", [](Values x) { return ops::flip(x[0]); }},
+      {"roll", [](Values x) { return ops::roll(x[0], 2); }},
+      {"repeat", [](Values x) { return ops::repeat(x[0], {1, 0, 2}, 0); }},
+      {"tile", [](Values x) { return ops::tile(x[0], {2, 2}); }},
+      {"swapaxes", [](Values x) { return ops::swapaxes(x[0], 0, 1); }},
+      {"moveaxis", [](Values x) { return ops::moveaxis(x[0], 0, 1); }},
+      {"take_along_axis", [](Values x) { return ops::take_along_axis(x[0], ops::full({2, 3}, 1, DType::int32), 0); }},
+      {"tril", [](Values x) { return ops::tril(x[0]); }},
+      {"triu", [](Values x) { return ops::triu(x[0], 1); }},
+      {"dot", [](Values x) { return ops::dot(x[0], x[1]); }},
+      {"vdot", [](Values x) { return ops::vdot(x[0], x[1]); }},
+      {"inner", [](Values x) { return ops::inner(x[0], x[1]); }},
+      {"outer", [](Values x) { return ops::outer(x[0], x[1]); }},
+      {"tensordot", [](Values x) { return ops::tensordot(x[0], x[1], {2}); }}};
+  Random random = draws(4);
+  const std::vector<Tensor> at{random_tensor(random, {3, 3}, DType::float64, 0.3, 2),
+                               random_tensor(random, {3, 3}, DType::float64, 0.3, 2)};
+  for (const auto& [name, function] : functions) {
+    INFO(name);
+    CHECK(disagreement(as_number(function), at) == "");
   }
 }
 

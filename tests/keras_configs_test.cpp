@@ -215,6 +215,44 @@ TEST_CASE("a call whose arguments a model cannot keep is an Error that names the
   CHECK_THAT(error(call_of(lstm, {{"mask", mask}}, json::array({op}))), ContainsSubstring("with the argument mask"));
 }
 
+TEST_CASE("a mask that a layer creates is left out of a call, and one of the caller's is an Error",
+          "[config][errors]") {
+  // As Keras 3.15.1 writes LSTM(2)(Embedding(9, 3, mask_zero=True)(x), mask=mask), and the same without a mask.
+  const auto tensor = [](const char* name) {
+    return json{{"class_name", "__keras_tensor__"}, {"config", {{"keras_history", {name, 0, 0}}}}};
+  };
+  const auto layer = [](const char* class_name, const char* name, json config, const json& arguments, json named = {}) {
+    config["name"] = name;
+    const bool is_op = class_name == std::string_view("NotEqual") || class_name == std::string_view("Greater");
+    const json node{{"args", arguments}, {"kwargs", named.is_null() ? json::object() : std::move(named)}};
+    return json{{"module", is_op ? "keras.src.ops.numpy" : "keras.layers"},
+                {"class_name", class_name},
+                {"config", std::move(config)},
+                {"name", name},
+                {"inbound_nodes", json::array({node})}};
+  };
+  const auto input = [](const char* name) {
+    return json{{"class_name", "InputLayer"},
+                {"config", {{"batch_shape", {nullptr, 5}}, {"dtype", "int32"}, {"name", name}}},
+                {"name", name},
+                {"inbound_nodes", json::array()}};
+  };
+  const auto read = [&](const char* op, const char* of, int number) {
+    const json layers{
+        input("x"), input("w"),
+        layer("Embedding", "e", {{"input_dim", 9}, {"output_dim", 3}, {"mask_zero", true}}, json::array({tensor("x")})),
+        layer(op, "mask", json::object(), json::array({tensor(of), number})),
+        layer("LSTM", "lstm", {{"units", 2}}, json::array({tensor("e")}), {{"mask", tensor("mask")}})};
+    const json config{{"layers", layers},
+                      {"input_layers", {{"x", 0, 0}, {"w", 0, 0}}},
+                      {"output_layers", {{"lstm", 0, 0}, {"w", 0, 0}}}};
+    return error_of([&] { model_from_json(json{{"class_name", "Functional"}, {"config", config}}.dump()); });
+  };
+  CHECK(read("NotEqual", "x", 0) == "no error");
+  for (const std::string& error : {read("Greater", "w", 2), read("NotEqual", "w", 0), read("NotEqual", "x", 1)})
+    CHECK_THAT(error, ContainsSubstring("a call of \"lstm\" with the argument mask"));
+}
+
 TEST_CASE("ops that Keras 3 describes give its numbers, and are described as Keras does", "[config][symbolic]") {
   const json test = golden("op_configs.json");
   const json& config = test.at("config");

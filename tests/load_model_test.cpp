@@ -243,12 +243,53 @@ TEST_CASE("loading a model uses as many random streams as making one", "[saving]
   }
 }
 
+TEST_CASE("models and weights are loaded from bytes, and from files other than the host's", "[saving]") {
+  const auto memory = std::make_shared<MemoryVfs>();
+  const auto model = drawing_model(optimizers::adam());
+  model->fit(x, y, epochs(0, 1));
+  {
+    const FilesScope scope(memory);
+    model->save("m.keras");
+    model->save_weights("w.safetensors");
+  }
+  const auto predicted = [](Model& of) { return of.predict(x, {.verbose = 0}); };
+  const Tensor expected = predicted(*model);
+  CHECK(testing::same_bits(predicted(*load_model("m.keras", {.files = memory})), expected));
+  const ModelPtr loaded = load_model(memory->read("m.keras"));
+  CHECK(testing::same_bits(predicted(*loaded), expected));
+  CHECK(loaded->fit(x, y, epochs(1, 2))->history().size() == 2);  // its dropout draws anew
+  CHECK_FALSE(load_model(memory->read("m.keras"), {.compile = false})->compiled());
+
+  const auto other = drawing_model(optimizers::adam()), third = drawing_model(optimizers::adam());
+  for (Model* each : {other.get(), third.get()}) each->build({-1, 6});
+  other->load_weights(memory->read("w.safetensors"));
+  third->load_weights("w.safetensors", {.files = memory});
+  for (Model* each : {other.get(), third.get()}) CHECK(testing::same_bits(predicted(*each), expected));
+  CHECK(kind_of([] { load_model(std::vector<std::byte>(9)); }) == ErrorKind::value);
+}
+
+TEST_CASE("a file without states gives a model whose states are 0, unless they need much more memory", "[saving]") {
+  const FilesInMemory scope;
+  const auto saved = [](std::int64_t batch) {
+    Sequential model({layers::lstm({.units = 3, .stateful = true})});
+    model.build({batch, 5, 4});
+    const Tensor samples = waves({batch, 5, 4});
+    const Tensor expected = model.predict_on_batch(samples);
+    model.save("m.keras");
+    return std::pair(samples, expected);
+  };
+  const auto [samples, expected] = saved(2);
+  CHECK(testing::same_bits(load_model("m.keras")->predict_on_batch(samples), expected));
+  saved(50'000);
+  CHECK(error_of([] { load_model("m.keras"); }).starts_with("[load_model] states of 1200000 bytes between the"));
+}
+
 TEST_CASE("names of other formats and places are an Error, and no folder is made", "[saving]") {
   const FilesInMemory scope;
   Sequential model(samples::two_dense());
   model.build({-1, 6});
-  for (const std::string name : {"model.onnx", "a/b.H5", "model.hdf5", "m.safetensors", "model.json",
-                                 "localstorage://model", "indexeddb://m", "https://example.org/m", "file://model"}) {
+  for (const std::string name : {"model.onnx", "a/b.H5", "model.hdf5", "m.safetensors", "localstorage://model",
+                                 "indexeddb://m", "https://example.org/m", "file://model"}) {
     CAPTURE(name);
     CHECK(kind_of([&] { model.save(name); }) == ErrorKind::value);
     const bool is_read = name == "a/b.H5" || name == "model.hdf5";
@@ -256,8 +297,8 @@ TEST_CASE("names of other formats and places are an Error, and no folder is made
     CHECK(kind_of([&] { callbacks::model_checkpoint({.filepath = name}); }) == ErrorKind::value);
   }
   CHECK(error_of([&] { model.save("model.onnx"); }) ==
-        "[Model.save] \"model.onnx\" - expected the name of a folder, or one that ends with .keras - remove .onnx, or "
-        "save only the weights by save_weights().");
+        "[Model.save] \"model.onnx\" - expected the name of a folder, or one that ends with .keras or .json - remove "
+        ".onnx, or save only the weights by save_weights().");
   for (const char* name : {"localstorage://weights.safetensors", "weights.h5", "weights.keras"})
     CHECK(kind_of([&] { model.save_weights(name); }) == ErrorKind::value);
   CHECK(scope.files->list("").empty());

@@ -118,6 +118,7 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"histogram_freq shows", "a lambda hands it to check as a literal"},
     {"steps_per_epoch * epochs", "spelled where the warning is put together"},
     {"log_cosh", "a list of names"},
+    {"log_softmax", "a list of names"},
     {"precision_at_recall", "a list of names"},
     {"fortran_order", "a key of .npy files"},
     {"make layers by from_json<Layer>()", "what JavaScript is advised instead stands beside it"},

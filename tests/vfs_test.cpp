@@ -1,3 +1,4 @@
+#include <unistd.h>
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -110,6 +111,26 @@ TEST_CASE("files: appended bytes can be overwritten, and appending continues at 
   }
 }
 
+TEST_CASE("files: a replacement gets its name when it is complete; without commit() or after a failure nothing is left",
+          "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    const std::string path = folder + "/a";
+    write(*files, path, "old");
+    files->make_folder(folder + "/folder");
+    FileReplacement(*files, path).file().append("lost");
+    CHECK(text_of(*files, path) == "old");
+    CHECK_THAT(error_of([&] { FileReplacement(*files, folder + "/folder").commit(); }),
+               ContainsSubstring("folder\" cannot be renamed to"));
+    CHECK(files->list(folder) == Names{"a", "folder"});
+    FileReplacement made(*files, path);
+    made.file().append("new");
+    CHECK(text_of(*files, path) == "old");
+    made.commit();
+    CHECK(text_of(*files, path) == "new");
+    CHECK(files->list(folder) == Names{"a", "folder"});
+  }
+}
+
 TEST_CASE("files: a rename replaces a file atomically, and moves a folder with its contents", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     write(*files, folder + "/a", "old");
@@ -187,6 +208,22 @@ TEST_CASE("files: a lock that is held is refused at once, and is free after its 
     CHECK(held);
   }
 }
+
+#ifndef __EMSCRIPTEN__
+TEST_CASE("files: a lock that a living process of Node.js holds is refused, and Node.js can read who holds one",
+          "[vfs]") {
+  const ScratchFolder scratch("etude_vfs_test");
+  const auto files = system_vfs();
+  const std::string path = scratch.path() + "/LOCK";
+  write(*files, path, std::to_string(::getppid()));  // as web/src/system_files.ts
+  CHECK_THAT(error_of([&] { files->lock(path); }), ContainsSubstring("LOCK\" is locked by another "));
+  write(*files, path, "2147483647");  // a process that has ended
+  auto held = files->lock(path);
+  CHECK(text_of(*files, path) == std::to_string(::getpid()) + " native");
+  held.reset();
+  CHECK(text_of(*files, path).empty());
+}
+#endif
 
 TEST_CASE("files: removing a tree removes links in it, not their targets", "[vfs]") {
   const ScratchFolder scratch("etude_vfs_test");

@@ -1,15 +1,19 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "allocation_counter.hpp"
 #include "etude/base/detail/archive.hpp"
 #include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/tfjs_form.hpp"
 #include "etude/saving/detail/tfjs_weights.hpp"
 #include "files_in_memory.hpp"
 #include "safetensors_samples.hpp"
+#include "scratch_folder.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
-// Files of weights: those of other libraries, and the formats that are recognized.
+// Files of other libraries: of weights, and models of TensorFlow.js; and the formats that are recognized.
 namespace etude {
 namespace {
 
@@ -192,6 +196,41 @@ TEST_CASE("weights: a damaged manifest of TensorFlow.js is refused before memory
   }
 }
 
+TEST_CASE("weights: beside the model, one tensor of a file is in memory while it is loaded or saved", "[saving]") {
+  const ScratchFolder scratch("etude_weights_test", ScratchFolder::memory);
+  constexpr std::size_t count = 8, units = 300, tensor = units * units * sizeof(float), buffers = 300'000;
+  const auto layers_from = [](const InitializerPtr& initializer) {
+    std::vector<LayerPtr> result;
+    for (std::size_t i = 0; i < count; ++i)
+      result.push_back(layers::dense({.units = units, .use_bias = false, .kernel_initializer = initializer}));
+    return result;
+  };
+  Sequential model(layers_from(initializers::ones())), other(layers_from(initializers::zeros()));
+  model.build({-1, units});
+  other.build({-1, units});
+  const auto peak_of = [](const std::function<void()>& action) {
+    const WatchedMemory memory;
+    action();
+    return memory.peak();
+  };
+  for (const char* name : {"/m.keras", "/m.weights.h5", "/m.safetensors", "/m.npz"}) {
+    INFO(name);
+    const std::string path = scratch.path() + name;
+    const bool whole = path.ends_with(".keras");
+    CHECK(peak_of([&] { whole ? model.save(path) : model.save_weights(path); }) < tensor + buffers);
+    CHECK(peak_of([&] { other.load_weights(path); }) < tensor + buffers);
+    if (whole) CHECK(peak_of([&] { load_model(path); }) < (count + 1) * tensor + buffers);
+  }
+  const std::string folder = scratch.path() + "/folder";
+  CHECK(peak_of([&] { model.save(folder); }) < tensor + buffers);
+  CHECK(peak_of([&] { load_model(folder); }) < (count + 1) * tensor + buffers);
+  const Json manifest =
+      write_tfjs_weights(load_safetensors(scratch.path() + "/m.safetensors").tensors, scratch.path(), *host().files);
+  write(*host().files, scratch.path() + "/model.json", json_text({{"weightsManifest", manifest}}));
+  CHECK(peak_of([&] { other.load_weights(scratch.path() + "/model.json"); }) < tensor + buffers);
+  CHECK(alike(other, model));
+}
+
 TEST_CASE("weights: those of Hugging Face in several files are loaded by their index", "[saving][errors]") {
   const FilesInMemory scope;
   const Built model;
@@ -222,6 +261,135 @@ TEST_CASE("weights: those of Hugging Face in several files are loaded by their i
     CHECK_THAT(error_of([&] { load(name); }), ContainsSubstring("which is no name in the folder of the index"));
 }
 
+/// What `model.save({ save })` of @tensorflow/tfjs 4.22.0 gave for a bidirectional LSTM and a dense layer, compiled
+/// with Adam; its downloads name files with "./".
+constexpr std::string_view of_tfjs = R"({"format":"layers-model","generatedBy":"TensorFlow.js tfjs-layers v4.22.0",
+"convertedBy":null,"modelTopology":{"class_name":"Sequential","config":{"name":"sequential_1","layers":[{"class_name":
+"Bidirectional","config":{"merge_mode":"concat","layer":{"class_name":"LSTM","config":{"name":"lstm_LSTM1","trainable":
+true,"units":2,"activation":"tanh","recurrent_activation":"sigmoid","use_bias":true,"kernel_initializer":{"class_name":
+"VarianceScaling","config":{"scale":1,"mode":"fan_avg","distribution":"normal","seed":null}},"recurrent_initializer":{
+"class_name":"Orthogonal","config":{"gain":1,"seed":null}},"bias_initializer":{"class_name":"Zeros","config":{}},
+"unit_forget_bias":null,"kernel_regularizer":null,"recurrent_regularizer":null,"bias_regularizer":null,
+"activity_regularizer":null,"kernel_constraint":null,"recurrent_constraint":null,"bias_constraint":null,"dropout":0,
+"recurrent_dropout":0,"implementation":null,"return_sequences":false,"return_state":false,"go_backwards":false,
+"stateful":false,"unroll":false}},"name":"bidirectional_Bidirectional1","trainable":true,"batch_input_shape":[null,3,2],
+"dtype":"float32"}},{"class_name":"Dense","config":{"units":2,"activation":"softmax","use_bias":true,
+"kernel_initializer":{"class_name":"VarianceScaling","config":{"scale":1,"mode":"fan_avg","distribution":"normal","seed":
+null}},"bias_initializer":{"class_name":"Zeros","config":{}},"kernel_regularizer":{"class_name":"L1L2","config":{"l1":
+0.01,"l2":0.01}},"bias_regularizer":null,"activity_regularizer":null,"kernel_constraint":null,"bias_constraint":null,
+"name":"dense_Dense1","trainable":true}}]},"keras_version":"tfjs-layers 4.22.0","backend":"tensor_flow.js"},
+"trainingConfig":{"loss":"mean_squared_error","metrics":{},"optimizer_config":{"class_name":"Adam","config":{
+"learningRate":0.5,"beta1":0.9,"beta2":0.999,"epsilon":1e-7}}},"weightsManifest":[{"paths":["./weights.bin"],"weights":[
+{"name":"bidirectional_Bidirectional1/forward_lstm_LSTM1/kernel","shape":[2,8],"dtype":"float32"},
+{"name":"bidirectional_Bidirectional1/forward_lstm_LSTM1/recurrent_kernel","shape":[2,8],"dtype":"float32"},
+{"name":"bidirectional_Bidirectional1/forward_lstm_LSTM1/bias","shape":[8],"dtype":"float32"},
+{"name":"bidirectional_Bidirectional1/backward_lstm_LSTM1/kernel","shape":[2,8],"dtype":"float32"},
+{"name":"bidirectional_Bidirectional1/backward_lstm_LSTM1/recurrent_kernel","shape":[2,8],"dtype":"float32"},
+{"name":"bidirectional_Bidirectional1/backward_lstm_LSTM1/bias","shape":[8],"dtype":"float32"},
+{"name":"dense_Dense1/kernel","shape":[4,2],"dtype":"float32"},{"name":"dense_Dense1/bias","shape":[2],"dtype":
+"float32"},{"name":"iter","shape":[],"dtype":"int32","group":"optimizer"}]}]})";
+
+TEST_CASE("TensorFlow.js: a model that it saved is loaded, compiled, and computes the same", "[saving]") {
+  const FilesInMemory scope;
+  write(*scope.files, "model.json", of_tfjs);
+  std::vector<float> weights(91, 0);  // the last is the optimizer's iteration
+  for (int i = 0; i < 90; ++i) weights[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % 11 - 5) / 8;
+  write(*scope.files, "weights.bin", {reinterpret_cast<const char*>(weights.data()), weights.size() * sizeof(float)});
+  const ModelPtr model = load_model("model.json");
+  const Tensor x = Tensor::from<float>({2, 3, 2}, {0.5, -1, 0.25, 0.75, -0.5, 1, 1, 0, -0.25, 0.5, 0.75, -1});
+  const Tensor expected =
+      Tensor::from<float>({2, 2}, {0.27728715538978577f, 0.7227128148078918f, 0.2599945664405823f, 0.740005373954773f});
+  CHECK(difference(model->predict(x, {.verbose = 0}), expected, {1e-6, 1e-6}) == "");
+  CHECK(model->optimizer().learning_rate() == 0.5);
+  CHECK_FALSE(load_model("model.json", {.compile = false})->compiled());
+  Sequential other({layers::input_layer({.shape = {3, 2}}),
+                    layers::bidirectional({.layer = layers::lstm({.units = 2})}), layers::dense({.units = 2})});
+  other.load_weights("model.json");
+  CHECK(alike(other, *model));
+
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text(of_tfjs);
+    text.replace(text.find(from), from.size(), to);
+    write(*scope.files, "model.json", text);
+    return error_of([] { load_model("model.json"); });
+  };
+  CHECK_THAT(changed("\"recurrent_activation\":\"sigmoid\"", "\"recurrent_activation\":\"hard_sigmoid\""),
+             ContainsSubstring("has a layer with \"hard_sigmoid\", which is 0.2 x + 0.5 in TensorFlow.js"));
+  CHECK_THAT(changed("dense_Dense1/bias", "dense_Dense2/bias"), ContainsSubstring("no tensor \"dense_Dense1/bias\""));
+  CHECK_THAT(changed("layers-model", "graph-model"), ContainsSubstring("is a graph model of TensorFlow.js"));
+  CHECK_THAT(changed("modelTopology", "topology"), ContainsSubstring("has no model as its \"modelTopology\""));
+}
+
+TEST_CASE("TensorFlow.js: a saved model has the form that it loads, and is loaded with the same weights", "[saving]") {
+  const FilesInMemory scope;
+  const SymbolicTensor a = layers::input({.shape = {3}, .name = "a"}), b = layers::input({.shape = {3}, .name = "b"});
+  const auto inner =
+      std::make_shared<Sequential>(std::vector<LayerPtr>{layers::leaky_relu({.negative_slope = 0.5, .name = "leaky"})},
+                                   LayerOptions{.name = "inner"});
+  const LayerPtr shared =
+      layers::dense({.units = 3, .activation = "silu", .kernel_regularizer = "l2", .name = "shared"});
+  const SymbolicTensor first = shared->apply(a), second = inner->apply(shared->apply(b));
+  Functional model({a, b}, {apply_all(layers::add({.name = "sum"}), {first, second}).front()}, {.name = "two"});
+  // @tensorflow/tfjs 4.22.0 loads this, and computes the same.
+  CHECK(json_text(tfjs_topology(model_to_json(model))) ==
+        json_text(parse_json(R"({"class_name": "Functional", "config": {"name": "two", "trainable": true, "layers": [
+{"class_name": "InputLayer", "config": {"batch_input_shape": [null, 3], "dtype": "float32", "name": "a"}, "name": "a",
+ "inbound_nodes": []},
+{"class_name": "InputLayer", "config": {"batch_input_shape": [null, 3], "dtype": "float32", "name": "b"}, "name": "b",
+ "inbound_nodes": []},
+{"class_name": "Dense", "config": {"units": 3, "activation": "swish", "use_bias": true,
+ "kernel_initializer": {"class_name": "GlorotUniform", "config": {"seed": null}},
+ "bias_initializer": {"class_name": "Zeros", "config": {}},
+ "kernel_regularizer": {"class_name": "L1L2", "config": {"l1": 0.0, "l2": 0.01}}, "bias_regularizer": null,
+ "activity_regularizer": null, "kernel_constraint": null, "bias_constraint": null, "name": "shared",
+ "dtype": "float32", "trainable": true}, "name": "shared", "inbound_nodes": [[["a", 0, 0, {}]], [["b", 0, 0, {}]]]},
+{"class_name": "Sequential", "config": {"name": "inner", "trainable": true, "layers": [
+ {"class_name": "InputLayer", "config": {"batch_input_shape": [null, 3], "dtype": "float32", "name": "inner_input"}},
+ {"class_name": "LeakyReLU", "config": {"alpha": 0.5, "name": "leaky", "dtype": "float32"}}]}, "name": "inner",
+ "inbound_nodes": [[["shared", 1, 0, {}]]]},
+{"class_name": "Add", "config": {"name": "sum", "dtype": "float32"}, "name": "sum",
+ "inbound_nodes": [[["shared", 0, 0, {}], ["inner", 1, 0, {}]]]}],
+"input_layers": [["a", 0, 0], ["b", 0, 0]], "output_layers": [["sum", 0, 0]]},
+"keras_version": "tfjs-layers 4.22.0", "backend": "tensor_flow.js"})",
+                             "expected")));
+  model.save("m/model.json");
+  CHECK(scope.files->list("m") == std::vector<std::string>{"group1-shard1of1.bin", "model.json"});
+  const Json saved = parse_json(text_in(*scope.files, "m/model.json"), "m/model.json");
+  CHECK(saved["format"] == "layers-model");
+  CHECK(saved["weightsManifest"][0]["weights"][1]["name"] == "shared/bias");
+  const ModelPtr loaded = load_model("m/model.json");
+  CHECK(alike(*loaded, model));
+  CHECK(loaded->count_params() == 12);
+  const LayerPtr again = layers::dense({.units = 3, .name = "again"});
+  Sequential other({layers::input_layer({.shape = {3}}), again});
+  other.load_weights("m/model.json");  // by the places of layers: names do not matter
+  CHECK(alike(other, model));
+  model.save("m/other.json");  // beside the first
+  CHECK(scope.files->exists("m/other.group1-shard1of1.bin"));
+}
+
+TEST_CASE("TensorFlow.js: a layer or option that it lacks is an error, and nothing is written", "[saving][errors]") {
+  const FilesInMemory scope;
+  const auto error = [](const LayerPtr& layer) {
+    Sequential model({layers::input_layer({.shape = {4, 4}}), layer});
+    return error_of([&] { model.save("m/model.json"); });
+  };
+  CHECK(error(layers::gru({.units = 2, .name = "g"})) ==
+        "[Model.save] GRU \"g\" with \"reset_after\": true - expected layers and options of TensorFlow.js - save a "
+        ".keras file instead, or change the layer.");
+  CHECK_THAT(error(layers::group_normalization({.groups = 2, .name = "n"})),
+             ContainsSubstring("GroupNormalization \"n\", which TensorFlow.js lacks"));
+  CHECK_THAT(error(layers::dense({.units = 2, .activation = "hard_sigmoid"})),
+             ContainsSubstring("with the activation \"hard_sigmoid\""));
+  CHECK_THAT(error(layers::time_distributed(
+                 {.layer = layers::dense({.units = 2, .kernel_regularizer = "orthogonal_regularizer"})})),
+             ContainsSubstring("with the regularizer OrthogonalRegularizer"));
+  const SymbolicTensor x = layers::input({.shape = {3}});
+  Functional model({x}, {ops::relu(x)});
+  CHECK_THAT(error_of([&] { model.save("m/model.json"); }), ContainsSubstring("which is no layer in TensorFlow.js"));
+  CHECK_FALSE(scope.files->exists("m"));
+}
+
 TEST_CASE("formats: files and folders are recognized by their contents, then by their names", "[saving]") {
   MemoryVfs files;
   const auto of = [&](const std::string& path, std::string_view text) {
@@ -234,6 +402,7 @@ TEST_CASE("formats: files and folders are recognized by their contents, then by 
   CHECK(of("d.json", R"({"class_name": "Sequential"})") == FileFormat::unknown);
   CHECK(of("q", R"({"metadata": {}, "weight_map": {"a": "b.safetensors"}})") == FileFormat::safetensors_shards);
   CHECK(of("r", R"({"metadata": {}, "weight_map": {"/vars": ["b.weights.h5"]}})") == FileFormat::keras_shards);
+  CHECK(format_of("missing.json", files) == FileFormat::tfjs);
   CHECK(of("e", "\x80\x02}q") == FileFormat::pickle);
   CHECK(of("f.onnx", "\x08\x07") == FileFormat::onnx);
   CHECK(of("g", "....TFL3") == FileFormat::tflite);

@@ -30,6 +30,13 @@ std::string archive_of(const std::vector<std::pair<std::string, std::string>>& c
   return text_in(*files, "a.zip");
 }
 
+/// The bytes of a source.
+std::string text_from(FileSource& source) {
+  std::string text(static_cast<std::size_t>(source.size()), ' ');
+  source.read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
 /// All files of an archive, read by both functions.
 std::vector<std::pair<std::string, std::string>> contents_of(const std::string& archive,
                                                              const ArchiveLimits& limits = {}) {
@@ -37,7 +44,7 @@ std::vector<std::pair<std::string, std::string>> contents_of(const std::string& 
   std::vector<std::pair<std::string, std::string>> result;
   for (const ArchiveEntry& entry : reader->entries()) {
     result.emplace_back(entry.name, text_of(reader->read_all(entry)));
-    if (const auto view = reader->view(entry)) CHECK(text_of(*view) == result.back().second);
+    CHECK(text_from(*reader->source(entry)) == result.back().second);
   }
   return result;
 }
@@ -65,6 +72,24 @@ std::string with_bits(std::string archive, std::size_t place, std::uint8_t bits)
   archive[archive.find("PK\1\2") + place] ^= static_cast<char>(bits);
   return archive;
 }
+
+/// Bytes of which reads are counted, and one of which may fail.
+class CountedSource : public MemorySource {
+ public:
+  explicit CountedSource(std::string_view bytes, int failing = 0)
+      : MemorySource(bytes_of(bytes), nullptr), failing_(failing) {}
+  void read(std::uint64_t at, std::span<std::byte> out) override {
+    check(++reads != failing_, ErrorKind::io, "disk", "broken");
+    bytes += out.size();
+    MemorySource::read(at, out);
+  }
+
+  int reads = 0;
+  std::size_t bytes = 0;
+
+ private:
+  const int failing_;
+};
 
 /// Files in memory that can be written up to a number of bytes.
 class FullDisk : public MemoryVfs {
@@ -116,7 +141,7 @@ TEST_CASE("archive: files are read as they were written, whole or in pieces, sto
   REQUIRE(entry != nullptr);
   CHECK(entry->size == text.size());
   CHECK(entry->compressed);
-  CHECK(!reader->view(*entry));
+  CHECK(text_from(*reader->source(*entry)) == text);
   CHECK(reader->find("c") == nullptr);
   reader->open(*entry);
   std::vector<std::byte> piece(999);
@@ -124,6 +149,35 @@ TEST_CASE("archive: files are read as they were written, whole or in pieces, sto
   for (std::size_t count = piece.size(); count == piece.size();)
     read += text_of(std::span(piece).first(count = reader->read(piece)));
   CHECK(read == text);
+}
+
+TEST_CASE("archive: of a large one, only the directory and what is asked for is read", "[archive]") {
+  const std::string large(1 << 20, 'x');
+  const std::string archive = archive_of({{"large", large}, {"small", "hello"}, {"last", large}});
+  const auto source = std::make_shared<CountedSource>(archive);
+  const auto reader = open_archive(source, "a.zip");
+  CHECK(text_of(reader->read_all(*reader->find("small"))) == "hello");
+  CHECK(source->bytes < large.size() / 2);
+  const auto part = reader->source(*reader->find("last"));  // compares the checksum
+  const std::size_t before = source->bytes;
+  std::string piece(1000, ' ');
+  part->read(500'000, std::as_writable_bytes(std::span(piece)));
+  CHECK(piece == large.substr(500'000, 1000));
+  CHECK(source->bytes == before + piece.size());
+}
+
+TEST_CASE("archive: if its bytes cannot be read, the error is that of the source, at any read", "[archive][errors]") {
+  const std::string archive = archive_of({{"a", std::string(200'000, 'x')}}, false);
+  const auto read_all = [&](int failing) {
+    const auto source = std::make_shared<CountedSource>(archive, failing);
+    const auto reader = open_archive(source, "a.zip");
+    reader->read_all(reader->entries().front());
+    reader->source(reader->entries().front());
+    return source->reads;
+  };
+  const int reads = read_all(0);
+  CHECK(reads > 4);
+  for (int failing = 1; failing <= reads; ++failing) CHECK(error_of([&] { read_all(failing); }) == "[disk] broken");
 }
 
 TEST_CASE("archive: the same contents give the same bytes", "[archive]") {

@@ -1,5 +1,6 @@
 // A page's files are stored in the browser's database, and outlast the page.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { launch, newPage } from './browser.mjs';
@@ -201,6 +202,24 @@ test('a growing file is stored when it becomes visible to others, not at every p
     return [20000 * 4, kept];
   });
   assert.ok(kept > size && kept < 2.5 * size, `${kept} bytes were written for a file of ${size}`);
+  await page.close();
+});
+
+test('without files, a model goes to Files and comes from them, with the parts it needs, and is downloaded', async () => {
+  const page = await openPage();
+  const [size, before, after] = await page.evaluate(async () => {
+    const [x] = samples();
+    globalThis.model = newModel();
+    model.build([1, 4]);
+    const bytes = await model.toBytes(), loaded = await et.loadModel(new File([bytes], 'mine.keras'));
+    return [bytes.length, Array.from((await model.predict(x)).data), Array.from((await loaded.predict(x)).data)];
+  });
+  assert.deepEqual(after, before);
+  const [download] = await Promise.all([page.waitForEvent('download'), page.evaluate(() => model.download('mine.keras'))]);
+  assert.equal(download.suggestedFilename(), 'mine.keras');
+  assert.equal(readFileSync(await download.path()).length, size);
+  assert.match(await messageOf(page, () => model.download('mine')), /^value \[download\] "mine" as name - expected one that ends with \.keras/);
+  assert.deepEqual(page.complaints, []);
   await page.close();
 });
 

@@ -81,7 +81,7 @@ void read_zip_file(std::string_view bytes) {
   const auto archive = open_archive(bytes_of(bytes), "a.zip");
   for (const ArchiveEntry& entry : archive->entries()) {
     archive->read_all(entry);
-    archive->view(entry);
+    archive->source(entry);
   }
 }
 

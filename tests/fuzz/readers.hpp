@@ -18,6 +18,12 @@ void read_hdf5_file(std::string_view bytes);
 FuzzInputs hdf5_inputs();
 /// The file with correct checksums, as far as it is read.
 std::string repaired_hdf5(const std::string& bytes);
+/// The files in a .keras file, packed.
+void read_keras_file(std::string_view bytes);
+FuzzInputs keras_inputs();
+/// A whole model of Keras 2.
+void read_keras2_file(std::string_view bytes);
+FuzzInputs keras2_inputs();
 void read_manifest(std::string_view bytes);
 FuzzInputs manifest_inputs();
 /// A folder of checkpoints, packed.
@@ -33,6 +39,10 @@ FuzzInputs backup_inputs();
 /// The model.json of TensorFlow.js and its files, packed: the weights.
 void read_tfjs_model(std::string_view bytes);
 FuzzInputs tfjs_inputs();
+
+/// A checkpoint "ckpt" of TensorFlow, packed: the weights of two dense layers around a BatchNormalization.
+void read_tf_checkpoint(std::string_view bytes);
+FuzzInputs tf_checkpoint_inputs();
 
 void read_npy_file(std::string_view bytes);
 FuzzInputs npy_inputs();

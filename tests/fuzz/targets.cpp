@@ -9,6 +9,7 @@
 #include "etude/base/error.hpp"
 #include "etude/data/images.hpp"
 #include "fuzz/readers.hpp"
+#include "fuzz/tf_checkpoints.hpp"
 
 namespace etude::testing {
 namespace {
@@ -29,7 +30,10 @@ constexpr FuzzTarget targets[]{
     {"checkpoint", read_checkpoint, checkpoint_inputs, repaired_checkpoint, 1000, 5e3},
     {"saved_model", read_saved_model, saved_model_inputs, repaired_checkpoint, 10'000, 1e5},
     {"backup", read_backup, backup_inputs, repaired_checkpoint, 10'000, 1e5, 4 * request_limit},
+    {"keras", read_keras_file, keras_inputs, nullptr, 10'000, 1e5, 4 * request_limit},
+    {"keras2", read_keras2_file, keras2_inputs, nullptr, 10'000, 1e5, 4 * request_limit},
     {"tfjs", read_tfjs_model, tfjs_inputs, nullptr, 1000, 5e3},
+    {"tf_checkpoint", read_tf_checkpoint, tf_checkpoint_inputs, repaired_tf_checkpoint, 1000, 5e3},
     {"npy", read_npy_file, npy_inputs, nullptr, 100, 5e3},
     {"idx", read_idx_file, idx_inputs, nullptr, 100, 5e3},
     {"zip", read_zip_file, zip_inputs, nullptr, 1000, 5e3},

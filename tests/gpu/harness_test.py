@@ -175,11 +175,12 @@ else:
         self.run_phases("bench")
         results = self.read("bench")["runs"][0]["results"]
         self.assertEqual([row["workload"] for row in results["table"]],
-                         ["tiny", "mlp", "cnn", "big", "big", "cnn2", "attn", "lstm"])
+                         ["tiny", "mlp", "cnn", "big", "big", "cnn2", "attn", "gpt", "gpt", "resnet20", "mobile", "lstm", "gru"])
         self.assertEqual(results["left_out"], [])
         row = results["table"][0]
         self.assertEqual(set(row["targets"]), {"étude", "pytorch eager", "pytorch compiled", "pytorch graph", "jax jit"})
         self.assertEqual(row["targets"]["jax jit"]["step_ms"], 1.0)
+        self.assertNotIn("jax jit", results["table"][-1]["targets"])  # its script has no GRU
         folders = {variables["TORCHINDUCTOR_CACHE_DIR"] for _, variables in self.calls("etude_bench")}
         self.assertEqual(len(folders), 1)
         self.assertTrue(all(variables["ETUDE_DEVICE"] == "/gpu:0" for _, variables in self.calls("etude_bench")))

@@ -5,7 +5,7 @@ profile:
   parity                every op: GPU against processor, with the vendor's libraries and with Étude's kernels only
   training              whole models: equal to the processor, recorded like queued, replicas on one GPU and on several
   sanitizer [TOOL…]     compute-sanitizer on whole models: memcheck, initcheck, synccheck, racecheck, with equal times
-  bench [ARG…]          seven workloads compared with PyTorch and JAX; ARG: arguments of bench.py
+  bench [ARG…]          the workloads compared with PyTorch and JAX; ARG: arguments of bench.py
   profile [WORKLOAD…]   the time of a step, kernel by kernel; with ncu too, if installed
 
 A phase ends within ten minutes; with --budget all phases of the call end within SECONDS. It prints a summary

@@ -51,6 +51,8 @@ def peak(phase):
 
 
 def cell(line, own):
+    if line is None:
+        return ""
     if "failed" in line:
         return "failed"
     if "step_ms" not in line:
@@ -69,7 +71,7 @@ def bench(phase):
         yield ""
         yield from table(("workload", "floor", *targets),
                          [(f"{row['workload']}, {row['precision']}", f"{row['floor_ms']:.4g}" if row["floor_ms"] else "",
-                           *(cell(row["targets"][target], row["targets"]["étude"]) for target in targets)) for row in rows])
+                           *(cell(row["targets"].get(target), row["targets"]["étude"]) for target in targets)) for row in rows])
         if run["results"]["left_out"]:
             yield "No time for: " + "; ".join(run["results"]["left_out"]) + "."
             yield ""

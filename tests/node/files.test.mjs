@@ -85,5 +85,10 @@ test('a lock is refused while this or another process holds it, and free after a
   const again = files.lock(path);
   assert.ok(again);
   again();
+
+  writeFileSync(path, `${process.ppid} native`); // as a native process does, which empties the file at its end
+  assert.equal(files.lock(path), undefined);
+  writeFileSync(path, '');
+  files.lock(path)();
   assert.deepEqual(readdirSync(folder), []);
 });

@@ -46,7 +46,7 @@ test('custom classes are registered before the module is loaded, and saved once 
 test('in a page, a synchronous call into a part says which part to load, and works once it is loaded', () => {
   const calls = {
     data: [['data.csv', "et.data.csv(new Uint8Array(2))"], ['data.range', 'et.data.range(3)'], ['parseNpy', 'et.data.parseNpy(new Uint8Array(3))']],
-    saving: [['model.toJson', 'model.toJson()'], ['serialize', 'et.losses.serialize(et.losses.meanSquaredError())'], ['callbacks.modelCheckpoint', "et.callbacks.modelCheckpoint({ filepath: 'x' })"]],
+    saving: [['model.toJson', 'model.toJson()'], ['serialize', 'et.losses.serialize(et.losses.meanSquaredError())'], ['callbacks.modelCheckpoint', "et.callbacks.modelCheckpoint({ filepath: 'x' })"], ['ops.roll', 'et.ops.roll(et.input({ shape: [2] }), 1)']],
     extras: [['layers.convLstm2d', 'et.layers.convLstm2d({ filters: 1, kernelSize: 2 })'], ['compile', "model.compile({ loss: 'ctc' })"]],
     preprocessing: [['layers.resizing', 'et.layers.resizing({ height: 2, width: 2 })']],
     callbacks: [['callbacks.csvLogger', "et.callbacks.csvLogger({ filename: 'x' })"], ['callbacks.tensorboard', "et.callbacks.tensorboard({ logDir: 'x' })"]],

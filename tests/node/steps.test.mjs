@@ -144,6 +144,27 @@ test('et.model makes a model of a function and its layers', async () => {
   assert.deepEqual([model.name, model.layers.length, (await model.predict(x, quiet)).shape], ['residual', 2, [10, 1]]);
 });
 
+test('a number beside a condition gets the dtype of the values, as in Keras', async () => {
+  const model = summing({ predictStep: ({ x }) => [ops.where(ops.greater(x, 1), x, 0.5), ops.where(ops.greater(x, 1), -1, x)] });
+  const [low, high] = await model.predictOutputs([[1, 2]], quiet);
+  assert.deepEqual([low.array(), low.dtype, high.array()], [[[0.5, 2]], 'float32', [[1, -1]]]);
+});
+
+test('ops that other ops compute', async () => {
+  const model = summing({
+    predictStep: ({ x }) => [
+      ops.stack([x, ops.flip(x, 1)], 1), ops.pad(x, [[0, 0], [1, 2]], 7), ops.roll(x, 1, -1), ops.repeat(x, [2, 0], 1), ops.tile(x, [1, 2]), ops.unstack(x, 1)[1],
+      ops.takeAlongAxis(x, ops.cast(ops.zerosLike(x), 'int32'), 1), ops.min(x, [1]), ops.std(x, [1], true), ops.normalize(x), ops.diff(x), ops.round(ops.add(x, 0.5)), ops.isNan(x),
+      ops.floorDivide(x, 2), ops.swapaxes(ops.expandDims(x, 2), 1, 2), ops.tensordot(x, ops.eye(2), 1), ops.tensordot(x, ops.eye(2), [[1], [0]]), ops.expandDims(ops.arange(2, 4), 0),
+      ops.reshape(ops.meshgrid([ops.arange(0, 2), ops.linspace(0, 1, 2)])[1], [1, 4]),
+    ],
+  });
+  const results = await model.predictOutputs([[3, 4]], quiet);
+  assertClose(results.map((each) => [...each.data].map(Number)).flat(), [
+    ...[3, 4, 4, 3], ...[7, 3, 4, 7, 7], ...[4, 3], ...[3, 3], ...[3, 4, 3, 4], 4, ...[3, 3], 3, 0.5, ...[0.6, 0.8], 1, ...[4, 4], ...[0, 0], ...[1, 2], ...[3, 4], ...[3, 4], ...[3, 4], ...[2, 3], ...[0, 0, 1, 1],
+  ]);
+});
+
 test('losses and metrics may be functions of Values', async () => {
   const model = summing();
   const halfSquare = (yTrue, yPred) => ops.multiply(0.5, ops.mean(ops.square(ops.subtract(yTrue, yPred)), [-1]));

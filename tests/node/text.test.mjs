@@ -36,6 +36,9 @@ test('et.utils.featureSpace encodes columns as Keras does, and adapts to batches
       assert.deepEqual(tensor.shape, shape);
       assertClose([...tensor.data], numbers, 1e-5);
     };
+    const again = et.utils.featureSpaceFromJson(et.utils.featureSpaceToJson(space)).call(query);
+    const data = (rows) => (rows instanceof et.Tensor ? [...rows.data] : Object.values(rows).map(({ data }) => [...data]));
+    assert.deepEqual(data(again), data(result));
     if (config.output_mode !== 'dict') compare(result, y);
     else for (const name of Object.keys(y)) compare(result[name], y[name]);
   }

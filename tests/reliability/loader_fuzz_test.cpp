@@ -55,17 +55,17 @@ TEST_CASE("reliability: a manifest changed at random, with a checksum to match, 
   const int bad = refused(runs, good, [&](const std::string& body, Random&) {
     const Manifest manifest = parse_manifest(repaired_manifest(body), "m");
     if (manifest.format_version > checkpoint_format_version) return;
-    const auto read = [&](const std::string& name, std::uint64_t) -> std::vector<std::byte> {
+    const auto open = [&](const std::string& name) {
       for (const ComposedFile& file : files)
         if (file.name == name) {
           std::string text;
-          for (const std::string_view piece : file.pieces()) text += piece;
+          file.visit_pieces([&](std::string_view piece) { text += piece; });
           const auto bytes = bytes_of(text);
-          return {bytes.begin(), bytes.end()};
+          return std::make_shared<MemorySource>(std::vector<std::byte>(bytes.begin(), bytes.end()));
         }
       fail(ErrorKind::data, "test", "no such file");
     };
-    parse_checkpoint(manifest, read, "c");
+    parse_checkpoint(manifest, open, "c");
   });
   CHECK(bad > runs / 3);
   CHECK(bad < runs);

@@ -1,7 +1,11 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "checkpoint_samples.hpp"
+#include "etude/etude.hpp"
+#include "files_in_memory.hpp"
 #include "reliability/crash_vfs.hpp"
+#include "safetensors_samples.hpp"
+#include "training_samples.hpp"
 
 // Power is lost after each operation on the disk; operations before a sync are lost, torn or reordered.
 namespace etude {
@@ -28,6 +32,47 @@ struct Run {
       store.wait();
       files->mark(++done);
     }
+  }
+};
+
+/// A file of weights that is saved twice, with other values. The marks are the promises: the number of completed saves.
+struct TwoSaves {
+  std::string path;
+  std::shared_ptr<CrashVfs> files;
+  /// What the file may hold after none, one or both of them; nothing if it need not exist.
+  std::vector<std::optional<std::string>> contents{std::nullopt};
+
+  explicit TwoSaves(std::string name, bool forgetful = false)
+      : path(std::move(name)), files(std::make_shared<CrashVfs>(forgetful)) {
+    const FilesInMemory scope;
+    host().files = files;
+    Sequential model(samples::two_dense());
+    model.build({-1, 6});
+    for (int done = 1; done <= 2; ++done) {
+      if (path.ends_with(".keras"))
+        model.save(path);
+      else
+        model.save_weights(path);
+      files->mark(done);
+      contents.emplace_back(text_in(*files, path));
+      model.set_weights({samples::waves({6, 4}), samples::waves({4}), samples::waves({4, 1}), samples::waves({1})});
+    }
+  }
+
+  /// The number of states of the disk in which the file is neither the last one nor the one in progress.
+  int bad_states() const {
+    Random random(17, RandomStream::step);
+    int bad = 0;
+    for (std::size_t count = 0; count <= files->operations(); ++count)
+      for (const PowerLoss loss : {PowerLoss::none, PowerLoss::all, PowerLoss::torn, PowerLoss::names_only,
+                                   PowerLoss::zeros, PowerLoss::bytes_only, PowerLoss::some}) {
+        const auto disk = files->after(count, loss, random);
+        std::optional<std::string> found;
+        if (disk->exists(path)) found = text_in(*disk, path);
+        const auto done = static_cast<std::size_t>(files->marked(count));
+        bad += found != contents[done] && (done == 2 || found != contents[done + 1]);
+      }
+    return bad;
   }
 };
 
@@ -89,6 +134,15 @@ TEST_CASE(
   CHECK(outcome.bad == 0);
   CHECK(outcome.states >= 500);
   if (rounds(0, 1)) WARN(outcome.states << " states of the disk");
+}
+
+TEST_CASE("reliability: after a loss of power at any point, a file of weights is the previous one or the new one",
+          "[reliability]") {
+  for (const char* path : {"m.keras", "m.weights.h5", "m.safetensors", "m.npz"}) {
+    INFO(path);
+    CHECK(TwoSaves(path).bad_states() == 0);
+    CHECK(TwoSaves(path, true).bad_states() > 0);
+  }
 }
 
 TEST_CASE("reliability: the same states detect a disk that reports a sync without doing it", "[reliability]") {

@@ -3,14 +3,17 @@ import { assign, type CallbackLike } from './callback.js';
 import { fail } from './error.js';
 import type * as native from './etude.mjs';
 import { givesBatches, isColumns, isLazyArray, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
+import type { Files } from './files.js';
 import type { Layer } from './layer.js';
 import { LayerBase, linkTo, type Link } from './layer_base.js';
-import { host, led, module } from './module.js';
+import { host, led, module, withSaving } from './module.js';
 import type * as options from './options.mjs';
 import { PredictionStream, byName, only } from './predictions.js';
 import { withCustomObjects, type CustomObjects } from './registry.js';
 import type { RnnCell } from './rnn_cell.js';
+import { gather, type ModelHandler, type ModelSource } from './sources.js';
 import { defaultVerbose } from './stdout.js';
+import { bytesOf, download, saveTo, type FileFormat } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
 
@@ -225,24 +228,43 @@ export class Model extends LayerBase {
     return module.getLayer(this.handle, nameOrIndex);
   }
   /**
-   * Saves the model, its compile options and its optimizer's state to a folder; or to a file for Keras, if the name ends with
-   * .keras. loadModel restores it, here or natively. There is a complete model at any time, even after a crash. Steps in
-   * JavaScript are not saved.
+   * Saves the model, its compile options and its optimizer's state to a folder; to a file for Keras, if the name ends with
+   * .keras; or without those two to a model.json for TensorFlow.js, if it ends with .json. loadModel restores it, here or
+   * natively. Of a folder there is a complete model at any time, even after a crash. Steps in JavaScript are not saved.
    */
-  save(folder: string): void {
-    module.model_save(this.handle, folder);
+  save(path: string): void;
+  /** Gives the model in the form of TensorFlow.js to `handler.save`, and returns what that returns. */
+  save(handler: ModelHandler): Promise<unknown>;
+  save(target: string | ModelHandler): void | Promise<unknown> {
+    if (typeof target === 'object' && target) return saveTo(target, (path, files) => module.model_save(this.handle, path, files));
+    module.model_save(this.handle, target, undefined);
   }
   /** Saves the weights alone, to a file whose name ends with .safetensors, with .npz for NumPy, or with .weights.h5 for Keras. */
   saveWeights(path: string): void {
-    module.model_saveWeights(this.handle, path);
+    module.model_saveWeights(this.handle, path, undefined);
+  }
+  /** The bytes of a file of the model, in the format "keras", or of its weights, in one of the others. */
+  toBytes(format: FileFormat = 'keras'): Promise<Uint8Array> {
+    return bytesOf(format, this.#writer);
+  }
+  /**
+   * Lets the browser download a file, as save or saveWeights write by such a name: with a name that ends with .json, also
+   * the files of weights. In a page only.
+   */
+  download(name = 'model.keras'): Promise<void> {
+    return download(name, this.#writer);
   }
   /**
    * Loads the weights alone, from a file that saveWeights wrote or from one of another library: safetensors, arrays of
    * NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), or the model.json of TensorFlow.js with the files
-   * beside it. All weights are set, or none.
+   * beside it. All weights are set, or none. A path sets them at once; other sources return a promise.
    */
-  loadWeights(path: string, options: options.LoadWeightsOptions = {}): void {
-    module.model_loadWeights(this.handle, path, options);
+  loadWeights(source: ModelSource, options?: options.LoadWeightsOptions): Promise<void>;
+  loadWeights(path: string, options?: options.LoadWeightsOptions): void;
+  loadWeights(source: string | ModelSource, options: options.LoadWeightsOptions = {}): void | Promise<void> {
+    const gathered = gather(source, 'loadWeights');
+    if (!gathered) return module.model_loadWeights(this.handle, source as string, options, undefined);
+    return gathered.then(({ path, files }) => withSaving(() => module.model_loadWeights(this.handle, path, options, files)));
   }
   /** The model's description, without its weights, in the format of Keras 3, which Keras reads. */
   toJson(): string {
@@ -274,6 +296,10 @@ export class Model extends LayerBase {
     for (const callback of Array.isArray(rest.callbacks) ? rest.callbacks : []) assign(callback, 'model', this);
     return [data, { verbose: defaultVerbose, ...rest } as LoopOptions as Options];
   }
+
+  /** Writes a file of the model, or of its weights. */
+  readonly #writer = (path: string, files: Files, weights: boolean) =>
+    weights ? module.model_saveWeights(this.handle, path, files) : module.model_save(this.handle, path, files);
 
   /** The only output; several by name as an object. */
   #only(outputs: Tensor[], where: string, several: string): Tensor | Record<string, Tensor> {
@@ -312,11 +338,19 @@ export interface ModelFromJsonOptions {
 export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions {}
 
 /**
- * Loads a model from a folder of save, from a .keras file, or from an .h5 file of Keras 2. It is compiled, with its optimizer's
- * state, unless compile is false.
+ * Loads a model from a file or files that the page has, or fetches: of a .keras file, an .h5 file of Keras 2, or a
+ * model.json of TensorFlow.js. Loads the parts of the module that it needs.
  */
-export function loadModel(folder: string, { customObjects, ...options }: LoadModelOptions = {}): Model {
-  return new Model(() => withCustomObjects(customObjects, () => module.model_load(folder, options)), {});
+export function loadModel(source: ModelSource, options?: LoadModelOptions): Promise<Model>;
+/**
+ * Loads a model from a folder of save, from a .keras file, from an .h5 file of Keras 2, or from a model.json of TensorFlow.js.
+ * It is compiled, with its optimizer's state unless that is of Keras 2 or TensorFlow.js; or not, if compile is false.
+ */
+export function loadModel(path: string, options?: LoadModelOptions): Model;
+export function loadModel(source: string | ModelSource, { customObjects, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
+  const load = (path: string, files?: Files) => new Model(() => withCustomObjects(customObjects, () => module.model_load(path, options, files)), {});
+  const gathered = gather(source, 'loadModel');
+  return gathered ? gathered.then(({ path, files }) => withSaving(() => load(path, files))) : load(source as string);
 }
 /**
  * The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names. loadModel leaves

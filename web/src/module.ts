@@ -136,6 +136,22 @@ function fetched(part: Part): Promise<void> {
   return running.catch((error) => Promise.reject(startError(part, error))).finally(() => (early.delete(part), fetching.delete(part)));
 }
 
+/** Runs `work` when the part "saving" is loaded, and again when it lacked another part, which is loaded first. */
+export async function withSaving<T>(work: () => T): Promise<T> {
+  await ready({ parts: ['saving'] });
+  for (;;) {
+    const of = parts as Parts;
+    of.takeLacked();
+    try {
+      return work();
+    } catch (error) {
+      const part = of.takeLacked();
+      if (!part) throw error;
+      await ready({ parts: [part] });
+    }
+  }
+}
+
 /**
  * Loads a new module in place of one that stopped. Existing objects, such as models and layers, become invalid. Seeds,
  * policies and numbers of threads have their defaults. Files stay open.

@@ -16,8 +16,8 @@ export interface PageFiles {
 const where = 'openFiles';
 const store = 'files';
 
-/** A growing file; null for a folder. */
-class Content {
+/** A growing file. */
+export class Content {
   #pieces: Uint8Array[] = [];
   size = 0;
   constructor(public path: string) {}

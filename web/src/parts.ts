@@ -3,7 +3,8 @@ import { EtudeError, describe, fail, nativeError } from './error.js';
 
 /**
  * A part of the module: 'data' has datasets, et.utils except featureSpace, and the readers of files; 'archives' reads and writes
- * ZIP archives, such as .npz and .keras; 'saving' has files and descriptions of models, modelCheckpoint and backupAndRestore;
+ * ZIP archives, such as .npz and .keras; 'saving' has files and descriptions of models, modelCheckpoint and backupAndRestore,
+ * and the functions of et.ops that other ones compute, such as stack and pad;
  * 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and
  * swapEmaWeights; 'preprocessing' has the layers that preprocess, such as resizing and textVectorization, and featureSpace; 'extras' has rare
  * classes: layers of three axes such as conv3d, convLstm2d, adaptive pooling, einsumDense, ioU and correlations, circle and ctc,
@@ -87,8 +88,19 @@ export class Parts {
   }
   #last: Part = 'data';
 
+  /** The part that a call lacked since this was asked last. */
+  takeLacked(): Part | undefined {
+    const part = this.#lacked;
+    this.#lacked = undefined;
+    return part;
+  }
+  #lacked: Part | undefined;
+
   #call(part: Part, slot: number, given: unknown[]): unknown {
-    if (this.lacks(part) && !this.#loaded(part)) this.fail();
+    if (this.lacks(part) && !this.#loaded(part)) {
+      this.#lacked = part;
+      this.fail();
+    }
     return (this.#table as WebAssembly.Table).get(slot)(...given);
   }
   /** Loads a part if that is possible at once. */

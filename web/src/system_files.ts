@@ -59,10 +59,11 @@ export function systemFiles(fs: typeof import('node:fs')): Files {
 /**
  * Node.js has no file locks of the system. A file with the process's number is the lock, while that process lives. A
  * process that finds the file of a dead process removes it by a rename, which succeeds in only one of several
- * processes.
+ * processes. A native process locks the file, writes its number and a word, and leaves the empty file behind.
  */
 function lock(fs: typeof import('node:fs'), path: string): (() => void) | undefined {
   const own = `${path}.${process.pid}`;
+  const holderIn = (file: string) => Number.parseInt(fs.readFileSync(file, 'utf8')) || 0;
   for (;;) {
     fs.writeFileSync(own, `${process.pid}`);
     try {
@@ -78,10 +79,10 @@ function lock(fs: typeof import('node:fs'), path: string): (() => void) | undefi
       fs.rmSync(own, { force: true });
     }
     if (held.has(path)) return undefined;
-    const holder = Number(fs.readFileSync(path, 'utf8'));
+    const holder = holderIn(path);
     if (holder !== process.pid && isAlive(holder)) return undefined;
     fs.renameSync(path, own);
-    const taken = Number(fs.readFileSync(own, 'utf8'));
+    const taken = holderIn(own);
     if (taken !== holder) fs.linkSync(own, path); // another process was faster and holds the lock
     fs.rmSync(own);
     if (taken !== holder) return undefined;
@@ -91,8 +92,7 @@ const held = new Set<string>();
 
 function isAlive(id: number): boolean {
   try {
-    process.kill(id, 0);
-    return true;
+    return id > 0 && process.kill(id, 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }

@@ -40,7 +40,17 @@ Host system_host() {
   return result;
 }
 
+/// Those of the current FilesScope; null if there is none. A pointer needs no destructor at the end of a thread.
+thread_local const std::shared_ptr<Vfs>* files_in_scope = nullptr;
+
+const std::shared_ptr<Vfs>& present_files() { return files_in_scope ? *files_in_scope : host().files; }
+
 }  // namespace
+
+FilesScope::FilesScope(std::shared_ptr<Vfs> files) : files_(std::move(files)), before_(files_in_scope) {
+  if (files_) files_in_scope = &files_;
+}
+FilesScope::~FilesScope() { files_in_scope = before_; }
 
 Host& host() {
   static Host instance = system_host();
@@ -61,15 +71,16 @@ std::string spelled(std::string_view literal) {
 }
 
 std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where) {
-  const std::shared_ptr<Vfs>& files = chosen ? chosen : host().files;
+  const std::shared_ptr<Vfs>& files = chosen ? chosen : present_files();
   check(files != nullptr, ErrorKind::io, where, "there are no files here - expected ",
         "a host that has some, or the option files - pass a Vfs, such as MemoryVfs.");
   return files;
 }
 
 std::vector<std::byte> read_file(const std::string& path) {
-  if (!host().files) fail_at_path(path, "read", "there are no files here");
-  return host().files->read(path);
+  const std::shared_ptr<Vfs>& files = present_files();
+  if (!files) fail_at_path(path, "read", "there are no files here");
+  return files->read(path);
 }
 
 }  // namespace etude

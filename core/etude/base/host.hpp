@@ -54,9 +54,27 @@ Host& host();
 
 /// A literal in the spelling of the host, for a text that `check` does not build.
 std::string spelled(std::string_view literal);
-/// `chosen`, or the files of the host if that is null. Throws Error(io) if both are null.
+/// Other files for this thread, in place of host().files, while the object exists: what loads and saves models uses
+/// them.
+///
+///     const FilesScope scope(memory);
+///     model.save("model.keras");
+class FilesScope {
+ public:
+  /// Null changes nothing.
+  explicit FilesScope(std::shared_ptr<Vfs> files);
+  ~FilesScope();
+  FilesScope(const FilesScope&) = delete;
+  FilesScope& operator=(const FilesScope&) = delete;
+
+ private:
+  const std::shared_ptr<Vfs> files_;
+  const std::shared_ptr<Vfs>* const before_;
+};
+
+/// `chosen`, or the files of the thread's FilesScope, or those of the host. Throws Error(io) if all are null.
 std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where);
-/// All bytes of a file of the host. Throws Error(io) with the system's reason.
+/// All bytes of a file of the FilesScope or of the host. Throws Error(io) with the system's reason.
 std::vector<std::byte> read_file(const std::string& path);
 
 }  // namespace etude

@@ -51,6 +51,25 @@ class MemoryVfs::File : public FileSink {
   const bool began_empty_;
 };
 
+class MemoryVfs::Source : public FileSource {
+ public:
+  Source(MemoryVfs& files, Content content, std::string path)
+      : files_(files), content_(std::move(content)), path_(std::move(path)), size_(content_->size()) {}
+  std::uint64_t size() const override { return size_; }
+  void read(std::uint64_t at, std::span<std::byte> out) override {
+    const std::lock_guard held(files_.mutex_);
+    const std::uint64_t size = content_->size();
+    if (at > size || out.size() > size - at) fail_at_path(path_, "read", "it ended while it was read");
+    if (!out.empty()) std::memcpy(out.data(), content_->data() + at, out.size());
+  }
+
+ private:
+  MemoryVfs& files_;
+  const Content content_;
+  const std::string path_;
+  const std::uint64_t size_;
+};
+
 /// Paths that are locked.
 struct MemoryVfs::Locked {
   std::mutex mutex;
@@ -112,6 +131,11 @@ std::vector<std::byte> MemoryVfs::read(const std::string& path) {
 std::uint64_t MemoryVfs::size(const std::string& path) {
   const std::lock_guard held(mutex_);
   return content(path, "read")->size();
+}
+
+std::unique_ptr<FileSource> MemoryVfs::source(const std::string& path) {
+  const std::lock_guard held(mutex_);
+  return std::make_unique<Source>(*this, content(path, "read"), path);
 }
 
 std::unique_ptr<FileSink> MemoryVfs::open(const std::string& path, bool append) {

@@ -17,6 +17,7 @@ class MemoryVfs : public Vfs {
 
   std::vector<std::byte> read(const std::string& path) override;
   std::uint64_t size(const std::string& path) override;
+  std::unique_ptr<FileSource> source(const std::string& path) override;
   std::unique_ptr<FileSink> open(const std::string& path, bool append) override;
   void sync_folder(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
@@ -28,6 +29,7 @@ class MemoryVfs : public Vfs {
 
  private:
   class File;
+  class Source;
   class Lock;
   struct Locked;
   /// A file's bytes, shared with its writers; null for a folder.

@@ -3,6 +3,12 @@
 #include "etude/base/error.hpp"
 
 namespace etude {
+namespace {
+
+/// The name of a file until it is complete.
+std::string unfinished(const std::string& path) { return path + ".tmp"; }
+
+}  // namespace
 
 void FileSink::overwrite(std::uint64_t, std::string_view) {
   fail(ErrorKind::io, "file",
@@ -37,17 +43,32 @@ void Vfs::remove_tree(const std::string& path) {
 }
 
 void Vfs::replace(const std::string& path, const std::vector<std::string_view>& pieces) {
-  const std::string unfinished = path + ".tmp";
+  FileReplacement made(*this, path);
+  for (const std::string_view piece : pieces) made.file().append(piece);
+  made.commit();
+}
+
+FileReplacement::FileReplacement(Vfs& files, const std::string& path) : files_(files), path_(path) {
   try {
-    const auto file = open(unfinished, false);
-    for (const std::string_view piece : pieces) file->append(piece);
-    file->sync();
+    file_ = files_.open(unfinished(path_), false);
   } catch (...) {
-    discard(unfinished);
+    files_.discard(unfinished(path_));  // it may exist already
     throw;
   }
-  rename(unfinished, path);
-  sync_folder(parent_of(path));
+}
+
+FileReplacement::~FileReplacement() {
+  if (renamed_) return;
+  file_.reset();
+  files_.discard(unfinished(path_));
+}
+
+void FileReplacement::commit() {
+  file_->sync();
+  file_.reset();
+  files_.rename(unfinished(path_), path_);
+  renamed_ = true;
+  files_.sync_folder(parent_of(path_));
 }
 
 void Vfs::discard(const std::string& path) noexcept {

@@ -48,7 +48,7 @@ class Vfs {
   virtual std::vector<std::byte> read(const std::string& path) = 0;
   /// The size of a file, in bytes.
   virtual std::uint64_t size(const std::string& path) = 0;
-  /// Opens a file for reading at any place. The default reads all of it.
+  /// Opens a file for reading at any place. The default reads all of it. The Vfs must outlive it.
   virtual std::unique_ptr<FileSource> source(const std::string& path);
   /// Opens a file for writing. Its contents are kept only if `append`. Its folder must exist.
   virtual std::unique_ptr<FileSink> open(const std::string& path, bool append) = 0;
@@ -77,6 +77,28 @@ class Vfs {
   void discard(const std::string& path) noexcept;
   /// Writes `pieces` to a file so that readers, even after a loss of power, find its previous contents or all pieces.
   void replace(const std::string& path, const std::vector<std::string_view>& pieces);
+};
+
+/// A file that gets its name when it is complete: until then, even after a loss of power, readers find the previous
+/// file of that name. Without commit(), all that was written is removed. `files` must outlive it.
+class FileReplacement {
+ public:
+  /// Opens the file under a temporary name, `path`.tmp. Throws Error(io).
+  FileReplacement(Vfs& files, const std::string& path);
+  ~FileReplacement();
+  FileReplacement(const FileReplacement&) = delete;
+  FileReplacement& operator=(const FileReplacement&) = delete;
+
+  /// The file, until commit().
+  FileSink& file() { return *file_; }
+  /// Completes the file and gives it its name. Throws Error(io), and then nothing is left of it.
+  void commit();
+
+ private:
+  Vfs& files_;
+  const std::string path_;
+  std::unique_ptr<FileSink> file_;
+  bool renamed_ = false;
 };
 
 /// The folder of a path; "." for a name alone.

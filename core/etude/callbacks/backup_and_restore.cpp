@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/detail/save_model.hpp"
+#include "etude/saving/detail/share_checkpoint.hpp"
 #include "etude/training/detail/training.hpp"
 #include "etude/training/model.hpp"
 
@@ -44,12 +46,26 @@ BackupAndRestore::BackupAndRestore(BackupAndRestoreOptions options)
 
 void BackupAndRestore::acquire() {
   store_.reset();  // releases the lock of the folder
+  Workers* const workers = model().strategy()->others();
+  if (!workers || workers->rank() == 0) open_store();
+  if (workers) share_checkpoint(loaded_, *workers);
+  if (options_.save_before_preemption) termination_ = options_.termination();
+}
+
+void BackupAndRestore::open_store() {
   store_ = std::make_unique<CheckpointStore>(
       options_.backup_dir,
       CheckpointStoreOptions{
           .keep_newest = options_.double_checkpoint ? 2 : 1, .files = options_.files, .warn = options_.warn});
   loaded_ = store_->load_newest();
-  if (options_.save_before_preemption) termination_ = options_.termination();
+}
+
+/// With several processes, whether one of them was asked: all end after the same step.
+bool BackupAndRestore::asked_to_end() {
+  if (!termination_) return false;
+  const bool asked = termination_->requested();
+  Workers* const workers = model().strategy()->others();
+  return workers ? std::ranges::any_of(workers->all_gather(asked ? 1 : 0), std::identity()) : asked;
 }
 
 void BackupAndRestore::on_train_begin(Logs&) {
@@ -57,7 +73,7 @@ void BackupAndRestore::on_train_begin(Logs&) {
   stopped_ = stepped_ = false;
   if (loaded_)
     pending_ = started(resume_training(*model().training(), *loaded_));
-  else if (const auto state = start_state(*model().training()))
+  else if (const auto state = start_state(*model().training()); state && store_)
     store_->save(*state);
 }
 
@@ -80,7 +96,7 @@ void BackupAndRestore::on_train_batch_end(std::int64_t batch, Logs& logs) {
 void BackupAndRestore::on_test_begin(Logs&) {
   Training* const training = model().training();
   // Before the first step of this epoch, the last checkpoint is still current.
-  if (termination_ && training && stepped_)
+  if (store_ && termination_ && training && stepped_)
     unsaved_ = training_state(*training, TrainingMoment::execution_end, training->step().logs());
 }
 
@@ -94,13 +110,14 @@ void BackupAndRestore::on_epoch_end(int, Logs& logs) {
   // If the epoch was stopped, the state after its last step was saved, and stays the newest.
   if (!stopped_ && (saves_.each_epoch() || ends))
     save(TrainingMoment::epoch_end, logs);
-  else if (!stopped_ && termination_)
+  else if (!stopped_ && termination_ && store_)
     unsaved_ = training_state(*model().training(), TrainingMoment::epoch_end, logs);
   if (ends) end_process();
 }
 
 void BackupAndRestore::save(TrainingMoment moment, const Logs& logs) {
   unsaved_.reset();
+  if (!store_) return;
   save(training_state(*model().training(), moment, logs));
 }
 
@@ -111,7 +128,7 @@ void BackupAndRestore::save(const Checkpoint& state) {
 
 void BackupAndRestore::end_process() {
   if (unsaved_) save(*unsaved_);
-  store_->wait();
+  if (store_) store_->wait();
   for (const CallbackPtr& callback : model().training()->callbacks())
     if (callback.get() != this) callback->release();
   termination_->exit();
@@ -119,6 +136,7 @@ void BackupAndRestore::end_process() {
 
 void BackupAndRestore::on_train_end(Logs&) {
   if (asked_to_end()) end_process();  // when started again, fit has no steps left
+  if (!store_) return;
   if (options_.delete_checkpoint)
     store_->clear();
   else

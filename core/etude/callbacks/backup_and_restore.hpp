@@ -57,6 +57,9 @@ struct BackupAndRestoreOptions {
 ///
 /// Checkpoints are written while training continues; an error of a write is reported at the next one, or at the end.
 ///
+/// With MultiWorkerMirroredStrategy, all processes must have it. Rank 0 uses the folder, and all processes continue
+/// from its checkpoint. A SIGTERM to one of them ends all after the same execution.
+///
 /// With save_before_preemption, a SIGTERM takes effect after the running execution, or batch of validation: the state
 /// is saved, other callbacks close their files, and the process exits with status 143 from within fit. Started again,
 /// fit loses no steps. A second SIGTERM exits at once; the previous checkpoint stays. If saving fails, fit throws
@@ -92,11 +95,13 @@ class BackupAndRestore : public Callback {
  private:
   void save(TrainingMoment moment, const Logs& logs);
   void save(const Checkpoint& state);
-  bool asked_to_end() const { return termination_ && termination_->requested(); }
+  bool asked_to_end();
+  void open_store();
   void end_process();
 
   BackupAndRestoreOptions options_;
   SaveCounter saves_;
+  /// Null in processes other than the chief.
   std::unique_ptr<CheckpointStore> store_;
   /// The state from which this fit continues, until its first epoch has begun.
   std::optional<Checkpoint> loaded_;

@@ -122,7 +122,7 @@ void OperationalMetrics::on_predict_batch_end(std::int64_t, Logs&) {
   const auto function = model().make_predict_function();
   if (!function->plan()) intermediate_bytes_.reset();
   if (!intermediate_bytes_) return;
-  const auto replicas = static_cast<std::size_t>(model().strategy()->num_replicas_in_sync());
+  const auto replicas = static_cast<std::size_t>(model().strategy()->num_local_replicas());
   intermediate_bytes_ = std::max(*intermediate_bytes_, replicas * function->plan()->arena_bytes());
   const auto rows = static_cast<std::size_t>(function->samples() - predicted_);
   for (std::size_t i = 0; i < function->output_count(); ++i) {

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "etude/data/array_like.hpp"
+#include "etude/data/detail/npy_format.hpp"
 
 namespace etude {
 
@@ -22,8 +23,8 @@ class NpyFile : public ArrayLike {
   /// The same from memory, which `bytes` owns. `where` names the source in errors.
   explicit NpyFile(std::shared_ptr<const std::span<const std::byte>> bytes, std::string where = "npy");
 
-  const Shape& shape() const override { return shape_; }
-  DType dtype() const override { return dtype_; }
+  const Shape& shape() const override { return format_.shape; }
+  DType dtype() const override { return format_.dtype; }
   /// Throws Error(data) for an int64 out of int32's range and for a bool that is neither 0 nor 1, Error(io) if the file
   /// became shorter.
   void read(std::int64_t first, std::int64_t last, std::byte* out) const override;
@@ -31,18 +32,9 @@ class NpyFile : public ArrayLike {
   Tensor all() const;
 
  private:
-  enum class Element : std::uint8_t { same, boolean, float16, int8, int16, int64, uint16 };
-
-  void parse_header();
-  void parse_element(std::string_view descr);
-  void convert(const std::byte* in, std::int64_t count, std::byte* out) const;
-
   std::shared_ptr<const std::span<const std::byte>> bytes_;
   std::string where_;
-  Shape shape_;
-  DType dtype_ = DType::float32;
-  Element element_ = Element::same;
-  std::size_t element_size_ = 0, begin_ = 0;
+  NpyFormat format_;
 };
 
 /// All of a .npy file.

@@ -50,20 +50,7 @@ std::string npy_header(const Shape& shape, DType dtype) {
 }
 
 NpyWriter::NpyWriter(std::string path)
-    : files_(vfs_or_host({}, "npy")), path_(std::move(path)), unfinished_(path_ + ".tmp") {
-  try {
-    file_ = files_->open(unfinished_, false);
-  } catch (...) {
-    files_->discard(unfinished_);  // it may exist already
-    throw;
-  }
-}
-
-NpyWriter::~NpyWriter() {
-  if (whole_) return;
-  file_.reset();
-  files_->discard(unfinished_);
-}
+    : files_(vfs_or_host({}, "npy")), path_(std::move(path)), made_(*files_, path_) {}
 
 void NpyWriter::check_unfinished() const {
   check(!whole_, ErrorKind::state, "npy", "\"", path_,
@@ -79,26 +66,23 @@ void NpyWriter::append(const Tensor& rows) {
     shape_ = shape;
     shape_[0] = 0;
     dtype_ = rows.dtype();
-    file_->append(npy_header(shape_, dtype_));  // its length stays the same; its number of rows changes
+    made_.file().append(npy_header(shape_, dtype_));  // its length stays the same; its number of rows changes
     begun_ = true;
   }
   check(shape.slice(1, shape.rank()) == shape_.slice(1, shape_.rank()) && rows.dtype() == dtype_, ErrorKind::shape,
         "npy", "rows of shape ", shape, " and ", name_of(rows.dtype()), " after ", shape_, " and ", name_of(dtype_),
         " for \"", path_, "\" - expected the same dtype and shape of rows - write them to another file.");
   shape_[0] += shape[0];
-  file_->append({reinterpret_cast<const char*>(rows.raw()), rows.bytes()});
+  made_.file().append({reinterpret_cast<const char*>(rows.raw()), rows.bytes()});
 }
 
 void NpyWriter::commit() {
   check_unfinished();
   check(begun_, ErrorKind::data, "npy", "no rows for \"", path_,
         "\" - expected at least one append() - check the data.");
-  file_->overwrite(0, npy_header(shape_, dtype_));
-  file_->sync();
-  file_.reset();
-  files_->rename(unfinished_, path_);
   whole_ = true;
-  files_->sync_folder(parent_of(path_));
+  made_.file().overwrite(0, npy_header(shape_, dtype_));
+  made_.commit();
 }
 
 }  // namespace etude

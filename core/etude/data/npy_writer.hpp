@@ -24,7 +24,7 @@ class NpyWriter {
   /// Creates a file for `path` in host().files. Throws Error(io) if there are no files, or the folder does not exist.
   explicit NpyWriter(std::string path);
   /// Without commit(), deletes all that was written.
-  ~NpyWriter();
+  ~NpyWriter() = default;
   NpyWriter(const NpyWriter&) = delete;
   NpyWriter& operator=(const NpyWriter&) = delete;
 
@@ -39,8 +39,8 @@ class NpyWriter {
   void check_unfinished() const;
 
   const std::shared_ptr<Vfs> files_;
-  const std::string path_, unfinished_;
-  std::unique_ptr<FileSink> file_;
+  const std::string path_;
+  FileReplacement made_;
   Shape shape_;  // of all rows so far
   DType dtype_ = DType::float32;
   bool begun_ = false, whole_ = false;

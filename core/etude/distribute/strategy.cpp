@@ -6,6 +6,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/distribute/detail/replicated_plan.hpp"
+#include "etude/distribute/workers.hpp"
 
 namespace etude {
 namespace {
@@ -37,13 +38,15 @@ struct Traced {
   }
 };
 
-/// The first row of each replica, and the end of the last replica's rows.
-std::vector<std::int64_t> begins_of(const std::vector<PerReplica>& inputs, std::size_t replicas) {
-  std::vector<std::int64_t> begins{0};
+/// The first row of each replica of all processes, and the end of the last replica's rows.
+std::vector<std::int64_t> begins_of(const std::vector<PerReplica>& inputs, std::size_t replicas, Workers* workers) {
+  std::vector<std::int64_t> rows, begins{0};
   for (std::size_t replica = 0; replica < replicas; ++replica) {
     const Shape shape = inputs.empty() ? Shape() : inputs.front()[replica].shape();
-    begins.push_back(begins.back() + (shape.rank() > 0 ? shape[0] : 0));
+    rows.push_back(shape.rank() > 0 ? shape[0] : 0);
   }
+  if (has_device_libraries && workers) rows = workers->all_gather(rows.front());
+  for (const std::int64_t each : rows) begins.push_back(begins.back() + each);
   return begins;
 }
 
@@ -62,10 +65,15 @@ StrategyPtr get_strategy() {
 
 bool has_strategy() { return current != nullptr; }
 
+std::size_t Strategy::first_local_replica() {
+  Workers* const workers = others();
+  return workers ? static_cast<std::size_t>(workers->rank()) : 0;
+}
+
 std::string_view Strategy::device_name(int replica) { return device(replica).name(); }
 
 bool Strategy::multiplies_halves() {
-  for (int replica = 0; replica < num_replicas_in_sync(); ++replica)
+  for (int replica = 0; replica < num_local_replicas(); ++replica)
     if (!device(replica).multiplies_halves()) return false;
   return true;
 }
@@ -84,21 +92,32 @@ void Strategy::place(const std::vector<Variable>& variables) {
   }
   if (fresh.empty()) return;
   std::vector<std::shared_ptr<Storage>> storages;
-  for (int replica = 0; replica < num_replicas_in_sync(); ++replica)
+  for (int replica = 0; replica < num_local_replicas(); ++replica)
     storages.push_back(device(replica).allocate(flat_bytes(fresh)));
   flatten(fresh, storages);
+  if (Workers* const workers = others()) share(fresh, *workers);
+}
+
+/// Gives all processes the values of rank 0.
+void Strategy::share(const std::vector<Variable>& placed, Workers& workers) {
+  const auto bytes = static_cast<std::int64_t>(flat_bytes(placed));
+  for (const std::int64_t others : workers.all_gather(bytes))
+    check(others == bytes, ErrorKind::state, name(), "variables of ", bytes, " bytes in this process and of ", others,
+          " bytes in another - expected the same model in all processes - run the same program in them.");
+  workers.broadcast({placed.front().storage()->address(), static_cast<std::size_t>(bytes)});
 }
 
 std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std::vector<PerReplica>& inputs) {
-  const auto replicas = static_cast<std::size_t>(num_replicas_in_sync());
+  const auto replicas = static_cast<std::size_t>(num_local_replicas());
   for (const PerReplica& input : inputs)
     check(input.size() == replicas, ErrorKind::value, name(), input.size(), " tensors for ", replicas,
           " replicas - expected a tensor for each - use split().");
-  const std::vector<std::int64_t> begins = begins_of(inputs, replicas);
+  const std::vector<std::int64_t> begins = begins_of(inputs, replicas, others());
+  const std::size_t first = first_local_replica();
   const Scope scope(shared_from_this());
   std::list<Traced> traced;
   for (std::size_t i = 0; i < replicas; ++i) {
-    const Shard shard{num_replicas_in_sync(), begins[i + 1] - begins[i], begins.back()};
+    const Shard shard{num_replicas_in_sync(), begins[first + i + 1] - begins[first + i], begins.back()};
     place(traced.emplace_back(shard, multiplies_halves(), function, inputs, i).variables());
   }
   std::vector<Plan> plans;
@@ -106,7 +125,7 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
   for (const Traced& own : traced) {
     const auto index = static_cast<int>(plans.size());
     plans.emplace_back(own.graph, own.results, std::span<const Value>(), std::make_shared<Arena>(device(index)),
-                       next_replica(plans, *this, begins[plans.size()]));
+                       next_replica(plans, *this, begins[first + plans.size()]));
     addresses.push_back(own.inputs);
   }
   ReplicatedPlan plan(std::move(plans), shared_from_this(), traced.front().graph, {});
@@ -118,13 +137,13 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
   return results;
 }
 
-PerReplica Strategy::split(const Tensor& whole) const {
+PerReplica Strategy::split(const Tensor& whole) {
   const int replicas = num_replicas_in_sync();
   check(whole.shape().rank() > 0 && whole.shape()[0] >= replicas, ErrorKind::shape, name(), "a tensor of shape ",
         whole.shape(), " - expected at least ", replicas, " rows, one for each replica - pass more rows.");
   PerReplica shares;
-  for (int replica = 0; replica < replicas; ++replica) {
-    const auto [begin, end] = rows_of(whole.shape()[0], replicas, replica);
+  for (int i = 0; i < num_local_replicas(); ++i) {
+    const auto [begin, end] = rows_of(whole.shape()[0], replicas, static_cast<int>(first_local_replica()) + i);
     shares.push_back(whole.rows(begin, end));
   }
   return shares;

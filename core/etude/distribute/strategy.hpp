@@ -8,11 +8,13 @@
 
 #include "etude/devices/devices.hpp"
 #include "etude/distribute/detail/per_replica.hpp"
+#include "etude/execution/device_libraries.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
 
 class Strategy;
+class Workers;
 using StrategyPtr = std::shared_ptr<Strategy>;
 struct ReplicaSum;
 
@@ -31,9 +33,13 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   virtual ~Strategy() = default;
   /// The name of the strategy.
   virtual std::string_view name() const = 0;
-  /// The number of replicas.
+  /// The number of replicas, in all processes.
   virtual int num_replicas_in_sync() const = 0;
-  /// The device of one replica.
+  /// The number of replicas in this process.
+  int num_local_replicas() { return others() ? 1 : num_replicas_in_sync(); }
+  /// The number of replicas in processes of lower ranks.
+  std::size_t first_local_replica();
+  /// The device of one replica in this process.
   virtual Device& device(int replica = 0) = 0;
   /// The name of that device, such as "/gpu:0".
   std::string_view device_name(int replica = 0);
@@ -55,6 +61,10 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   bool multiplies_halves();
   /// Whether one device computes all replicas and their all-reduces. Then their step can be replayed.
   virtual bool all_reduces_on_device() const { return false; }
+  /// The processes that have one replica each; null if all replicas are in this process.
+  virtual Workers* workers() { return nullptr; }
+  /// The same, in programs that can consist of several processes.
+  Workers* others() { return has_device_libraries ? workers() : nullptr; }
 
   /// While a scope exists, get_strategy() on this thread returns this strategy, and new variables belong to it.
   class Scope {
@@ -74,25 +84,30 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   /// Whether a variable was made within its scope. A strategy of one replica also accepts variables that were made
   /// outside all scopes.
   bool variable_created_in_scope(const Variable& variable) const;
-  /// Allocates variables that have no memory yet, all in one block, on the device of each replica. Throws Error(state)
-  /// for a variable that was made in another scope.
+  /// Allocates variables that have no memory yet, all in one block, on the device of each replica. With several
+  /// processes, all of them get the values of rank 0. Throws Error(state) for a variable that was made in another
+  /// scope.
   void place(const std::vector<Variable>& variables);
 
   /// Within a trace: the function from a replica's inputs to its results.
   using ReplicaFunction = std::function<std::vector<Value>(std::span<const Value>)>;
-  /// Runs `function` once on each replica, on its tensors of `inputs`, and returns the results, a PerReplica each. In
-  /// the function, ops::all_reduce sums over the replicas, and assigned variables are the same on all of them. Throws
-  /// Error(value) unless there is a tensor for each replica, Error(state) if the all-reduces of the replicas differ.
+  /// Runs `function` once on each replica of this process, on its tensors of `inputs`, and returns the results, a
+  /// PerReplica each. In the function, ops::all_reduce sums over the replicas, and assigned variables are the same on
+  /// all of them. Throws Error(value) unless there is a tensor for each replica, Error(state) if the all-reduces of the
+  /// replicas differ.
   std::vector<PerReplica> run(const ReplicaFunction& function, const std::vector<PerReplica>& inputs = {});
-  /// The shards of a tensor's rows, without copies. Throws Error(shape) if there are fewer rows than replicas.
-  PerReplica split(const Tensor& whole) const;
-  /// The values of all replicas as one: their sum or mean.
+  /// The shards of a tensor's rows, those of this process, without copies. Throws Error(shape) if there are fewer rows
+  /// than replicas.
+  PerReplica split(const Tensor& whole);
+  /// The values of all replicas of this process as one: their sum or mean.
   Tensor reduce(ReduceOp op, const PerReplica& values) const { return etude::reduce(op, values); }
 
   /// Measures while it has watchers.
   AllReduceClock& all_reduce_clock() { return all_reduce_clock_; }
 
  private:
+  void share(const std::vector<Variable>& placed, Workers& workers);
+
   AllReduceClock all_reduce_clock_;
 };
 

@@ -71,6 +71,24 @@ const FeatureType& type_of(const std::string& name, const Feature& feature) {
   return *found;
 }
 
+/// The dtype of a column in the words of Keras.
+std::string column_dtype(const Feature& feature, const Layer& layer) {
+  if (feature.type.starts_with("integer") || dynamic_cast<const IntegerLookup*>(&layer)) return "int32";
+  return dynamic_cast<const StringLayer*>(&layer) ? "string" : "float32";
+}
+
+FeatureSpaceOptions options_of(const FeatureParts& parts) {
+  FeatureSpaceOptions options{.output_mode = parts.output_mode};
+  for (std::size_t i = 0; i < parts.names.size(); ++i)
+    options.features[parts.names[i]] = {.output_mode = parts.output_modes.at(i), .preprocessor = parts.layers.at(i)};
+  for (std::size_t i = 0; i < parts.crossed.size(); ++i)
+    options.crosses.push_back({parts.crossed[i], parts.cross_bins.at(i), parts.cross_modes.at(i)});
+  return options;
+}
+
+/// The door of the part of the WebAssembly module that has the class; bindings/parts.mjs names it.
+std::shared_ptr<FeatureSpace> make_space(const FeatureParts& parts) { return std::make_shared<FeatureSpace>(parts); }
+
 /// Layers that adapt to numbers, and those that adapt to strings.
 PreprocessingLayer* adapting_to_numbers(const LayerPtr& layer) {
   auto* found = dynamic_cast<PreprocessingLayer*>(layer.get());
@@ -175,6 +193,7 @@ FeatureSpace::FeatureSpace(FeatureSpaceOptions options) : concatenates_(options.
     check(mode == "one_hot" || mode == "int" || mode == "float", ErrorKind::value, where, "the feature \"", name,
           "\" has output_mode = \"", mode, "\" - expected \"one_hot\", \"int\" or \"float\" - choose one.");
     output_modes_[name] = mode;
+    dtypes_[name] = column_dtype(feature, *preprocessors_[name]);
   }
   for (const FeatureCross& cross : options.crosses) {
     check(cross.output_mode == "one_hot" || cross.output_mode == "int", ErrorKind::value, where,
@@ -187,13 +206,37 @@ FeatureSpace::FeatureSpace(FeatureSpaceOptions options) : concatenates_(options.
             "\" - expected names of features - set feature_names.");
       name += (name.empty() ? "" : "_X_") + feature;
     }
-    crossers_[name] =
-        layers::hashed_crossing({.num_bins = cross.crossing_dim.value_or(options.crossing_dim), .name = name});
+    cross_bins_[name] = cross.crossing_dim.value_or(options.crossing_dim);
+    crossers_[name] = layers::hashed_crossing({.num_bins = cross_bins_[name], .name = name});
     crossed_[name] = cross.feature_names;
     output_modes_[name] = cross.output_mode;
   }
   adapted_ = std::ranges::all_of(preprocessors_, [](const auto& each) { return has_state(each.second); });
 }
+
+FeatureSpace::FeatureSpace(const FeatureParts& parts) : FeatureSpace(options_of(parts)) {
+  for (std::size_t i = 0; i < parts.names.size(); ++i) dtypes_[parts.names[i]] = parts.dtypes.at(i);
+}
+
+FeatureParts FeatureSpace::parts() const {
+  FeatureParts parts;
+  parts.output_mode = concatenates_ ? "concat" : "dict";
+  for (const auto& [name, layer] : preprocessors_) {
+    parts.names.push_back(name);
+    parts.dtypes.push_back(dtypes_.at(name));
+    parts.output_modes.push_back(output_modes_.at(name));
+    parts.layers.push_back(layer);
+  }
+  for (const auto& [name, features] : crossed_) {
+    parts.crossed.push_back(features);
+    parts.cross_bins.push_back(cross_bins_.at(name));
+    parts.cross_modes.push_back(output_modes_.at(name));
+  }
+  return parts;
+}
+
+// Not constant, so that no compiler replaces the address by a call.
+decltype(&make_space) detail::feature_space_maker = make_space;
 
 void FeatureSpace::adapt(const FeatureColumns& data) {
   reset_state();

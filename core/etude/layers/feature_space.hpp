@@ -95,6 +95,26 @@ struct FeatureSpaceOptions {
   }
 };
 
+/// What a FeatureSpace consists of, as to_json() writes it.
+struct FeatureParts {
+  /// The names of the features.
+  std::vector<std::string> names;
+  /// The dtypes of their columns.
+  std::vector<std::string> dtypes;
+  /// Their output_modes.
+  std::vector<std::string> output_modes;
+  /// The layer of each feature.
+  std::vector<LayerPtr> layers;
+  /// The features of each cross.
+  std::vector<std::vector<std::string>> crossed;
+  /// The bins of each cross.
+  std::vector<std::int64_t> cross_bins;
+  /// The output_mode of each cross.
+  std::vector<std::string> cross_modes;
+  /// "concat" or "dict".
+  std::string output_mode = "concat";
+};
+
 /// Encodes tables of numbers and strings, on the host, before a model. Each column gets a layer that preprocesses it;
 /// indices and bins become rows of 0 and 1. Source: keras/src/layers/preprocessing/feature_space.py.
 ///
@@ -105,6 +125,10 @@ class FeatureSpace : public std::enable_shared_from_this<FeatureSpace> {
  public:
   /// Throws Error(value) for unknown types and names, and for a feature without a type or a preprocessor.
   explicit FeatureSpace(FeatureSpaceOptions options);
+  /// One of these parts. Throws Error(value) as above.
+  explicit FeatureSpace(const FeatureParts& parts);
+  /// Its parts. The layers are shared.
+  FeatureParts parts() const;
 
   /// Computes the state of all preprocessors that adapt to data, from these columns alone; others are ignored.
   void adapt(const FeatureColumns& data);
@@ -133,6 +157,8 @@ class FeatureSpace : public std::enable_shared_from_this<FeatureSpace> {
   /// The encoded features and crosses by their names: {"age": [rows, 1], "city_X_age": [rows, bins]}, without the first
   /// axis of one row. Throws as operator() does; indices are allowed.
   std::map<std::string, Tensor> encoded(const FeatureColumns& data) const;
+  /// Whether adapt() has been called, or no layer needs it.
+  bool adapted() const { return adapted_; }
   /// Whether calls concatenate: output_mode.
   bool concatenates() const { return concatenates_; }
 
@@ -154,10 +180,18 @@ class FeatureSpace : public std::enable_shared_from_this<FeatureSpace> {
 
   bool concatenates_, adapted_ = false;
   std::map<std::string, LayerPtr> preprocessors_, crossers_;
-  std::map<std::string, std::string> output_modes_;
+  std::map<std::string, std::string> output_modes_, dtypes_;
   std::map<std::string, std::vector<std::string>> crossed_;
+  std::map<std::string, std::int64_t> cross_bins_;
   std::map<std::string, SymbolicTensor> inputs_;
   std::optional<SymbolicTensor> encoded_;  // of the state that it has adapted to
 };
+
+namespace detail {
+
+/// Makes a FeatureSpace of its parts.
+extern std::shared_ptr<FeatureSpace> (*feature_space_maker)(const FeatureParts& parts);
+
+}  // namespace detail
 
 }  // namespace etude

@@ -190,6 +190,14 @@ void detail::OpCallWriter::list(std::span<const std::int64_t> values) {
   for (const std::int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
   add('[' + text + ']');
 }
+void detail::OpCallWriter::several(const std::vector<Integers>& lists) {
+  std::string text;
+  for (const Integers& each : lists) {
+    const std::string one = each.empty() ? "[]" : each.to_string();
+    text += (text.empty() ? "" : ", ") + one;
+  }
+  add(lists.size() == 1 ? text : '[' + text + ']');
+}
 std::optional<OpCall> detail::OpCallWriter::call(std::string_view function) const {
   if (!known_ || function.empty()) return {};
   return OpCall{std::string(function), '[' + arguments_ + ']', constants_};

@@ -11,6 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "etude/base/integers.hpp"
+#include "etude/base/margins.hpp"
 #include "etude/layers/symbolic.hpp"
 #include "etude/ops/elementwise.hpp"
 
@@ -118,6 +120,8 @@ class OpCallWriter {
   void flag(bool value) { add(value ? "true" : "false"); }
   void text(std::string_view value);
   void list(std::span<const std::int64_t> values);
+  /// Lists, each of which is a number if it has one entry, and the only one of which stands for itself.
+  void several(const std::vector<Integers>& lists);
   /// An argument that has no text: there is no call.
   void unknown() { known_ = false; }
   template <class T> void any(const T& value) {
@@ -129,6 +133,14 @@ class OpCallWriter {
       number(static_cast<double>(value));
     else if constexpr (std::same_as<T, DType>)
       text(name_of(value));
+    else if constexpr (std::same_as<T, Integers>)
+      several({value});
+    else if constexpr (std::same_as<T, std::vector<Integers>>)
+      several(value);
+    else if constexpr (std::same_as<T, Margins>)
+      several(value.entries());
+    else if constexpr (requires { value.has_value(); })
+      value ? any(*value) : add("null");
     else if constexpr (std::convertible_to<const T&, std::string_view>)
       text(value);
     else if constexpr (requires { std::vector<std::int64_t>(value.begin(), value.end()); })

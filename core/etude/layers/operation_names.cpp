@@ -2,12 +2,16 @@
 
 #include "etude/activations/activations.hpp"
 #include "etude/layers/operation.hpp"
+#include "etude/ops/arithmetic.hpp"
+#include "etude/ops/arrangement.hpp"
 #include "etude/ops/einsum.hpp"
 #include "etude/ops/gather.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
+#include "etude/ops/products.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
+#include "etude/ops/statistics.hpp"
 
 namespace etude {
 namespace {
@@ -51,6 +55,56 @@ std::string_view detail::op_name(Function function) {
       named("concatenate", ops::concatenate),
       named("split", ops::split),
       named("transpose", ops::transpose),
+      named("reciprocal", ops::reciprocal),
+      named("rsqrt", ops::rsqrt),
+      named("ceil", ops::ceil),
+      named("round", ops::round),
+      named("trunc", ops::trunc),
+      named("expm1", ops::expm1),
+      named("exp2", ops::exp2),
+      named("log2", ops::log2),
+      named("log10", ops::log10),
+      named("tan", ops::tan),
+      named("sinh", ops::sinh),
+      named("cosh", ops::cosh),
+      named("is_nan", ops::is_nan),
+      named("is_inf", ops::is_inf),
+      named("not_equal", ops::not_equal),
+      named("logical_xor", ops::logical_xor),
+      named("floor_divide", ops::floor_divide),
+      named("mod", ops::mod),
+      named("logaddexp", ops::logaddexp),
+      named("min", ops::min),
+      named("prod", ops::prod),
+      named("any", ops::any),
+      named("all", ops::all),
+      named("count_nonzero", ops::count_nonzero),
+      named("var", ops::var),
+      named("std", ops::std),
+      named("logsumexp", ops::logsumexp),
+      named("norm", ops::norm),
+      named("normalize", ops::normalize),
+      named("argmin", ops::argmin),
+      named("diff", ops::diff),
+      named("stack", ops::stack),
+      named("unstack", ops::unstack),
+      named("pad", ops::pad),
+      named("flip", ops::flip),
+      named("roll", ops::roll),
+      named("repeat", ops::repeat),
+      named("tile", ops::tile),
+      named("swapaxes", ops::swapaxes),
+      named("moveaxis", ops::moveaxis),
+      named("take_along_axis", ops::take_along_axis),
+      named("tril", ops::tril),
+      named("triu", ops::triu),
+      named("zeros_like", ops::zeros_like),
+      named("ones_like", ops::ones_like),
+      named("dot", ops::dot),
+      named("vdot", ops::vdot),
+      named("inner", ops::inner),
+      named("outer", ops::outer),
+      named("tensordot", ops::tensordot),
       named("relu6", activations::relu6),
       named("selu", activations::selu),
       named("silu", activations::silu),

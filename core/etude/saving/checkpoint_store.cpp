@@ -60,14 +60,8 @@ template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& 
   return found;
 }
 
-ReadCheckpointFile reader_of(Vfs& files, const std::string& folder) {
-  return [&files, folder](const std::string& name, std::uint64_t size) {
-    const std::string path = folder + '/' + name;
-    const std::uint64_t given = files.size(path);  // checked before memory is allocated for a wrong size
-    check(given == size, ErrorKind::data, "checkpoint", '"', path, "\" has ", given, " bytes - expected ", size,
-          ", as in its manifest - the file is damaged or cut off.");
-    return files.read(path);
-  };
+OpenCheckpointFile reader_of(Vfs& files, const std::string& folder) {
+  return [&files, folder](const std::string& name) { return files.source(folder + '/' + name); };
 }
 
 Checkpoint load(Vfs& files, const Found& found) {
@@ -133,18 +127,20 @@ void CheckpointStore::warn_of(const char* reason) const noexcept {
   }
 }
 
-std::string CheckpointStore::save(const Checkpoint& checkpoint) {
+std::string CheckpointStore::save(const Checkpoint& checkpoint) { return save(checkpoint, {}); }
+
+std::string CheckpointStore::save(const Checkpoint& checkpoint, const std::vector<StoredGroup>& groups) {
   wait();
-  return write(checkpoint);
+  return write(checkpoint, groups);
 }
 
 void CheckpointStore::save_later(const Checkpoint& checkpoint) {
   wait();  // the snapshot is in use until then
   copy(checkpoint, snapshot_);
-  writer_.start([this] { write(snapshot_); });
+  writer_.start([this] { write(snapshot_, {}); });
 }
 
-std::string CheckpointStore::write(const Checkpoint& checkpoint) {
+std::string CheckpointStore::write(const Checkpoint& checkpoint, const std::vector<StoredGroup>& groups) {
   const CheckpointWriteTimer timer;
   check(checkpoint.step >= 0, ErrorKind::value, "checkpoint", "step = ", checkpoint.step,
         " - expected 0 or more - count from there.");
@@ -154,7 +150,7 @@ std::string CheckpointStore::write(const Checkpoint& checkpoint) {
   // This store holds the lock: no other process creates this name.
   const std::string unfinished = path_of(std::string(temporary_begin) + name), path = path_of(name);
   try {
-    write_files(unfinished, checkpoint, serial);
+    write_files(unfinished, compose_checkpoint(checkpoint, serial, groups));
     files_->rename(unfinished, path);
   } catch (...) {
     files_->discard(unfinished);
@@ -180,12 +176,11 @@ std::string CheckpointStore::free_name(std::int64_t step) const {
   return free;
 }
 
-void CheckpointStore::write_files(const std::string& into, const Checkpoint& checkpoint, std::uint64_t serial) {
-  const std::vector<ComposedFile> files = compose_checkpoint(checkpoint, serial);
+void CheckpointStore::write_files(const std::string& into, const std::vector<ComposedFile>& files) {
   files_->make_folder(into);
   for (const ComposedFile& composed : files) {
     const auto file = files_->open(into + '/' + composed.name, false);
-    for (const std::string_view piece : composed.pieces()) file->append(piece);
+    composed.visit_pieces([&](std::string_view piece) { file->append(piece); });
     file->sync();
   }
   files_->sync_folder(into);

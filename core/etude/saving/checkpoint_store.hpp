@@ -14,6 +14,9 @@
 
 namespace etude {
 
+struct ComposedFile;
+struct StoredGroup;
+
 /// The options of a CheckpointStore.
 struct CheckpointStoreOptions {
   /// How many checkpoints stay: the newest, and in addition those with the best scores.
@@ -49,6 +52,8 @@ class CheckpointStore {
   /// Then it removes checkpoints that need not stay. If anything fails it throws, and the earlier checkpoints are
   /// unchanged.
   std::string save(const Checkpoint& checkpoint);
+  /// The same with more groups of tensors, which are made one by one.
+  std::string save(const Checkpoint& checkpoint, const std::vector<StoredGroup>& groups);
   /// The same in the background. The caller waits only for one copy of the tensors, whose memory is reused for the
   /// next, and may change them after this returns. Waits for the previous save and throws that one's exception.
   void save_later(const Checkpoint& checkpoint);
@@ -71,9 +76,9 @@ class CheckpointStore {
     std::optional<double> score = {};
   };
 
-  std::string write(const Checkpoint& checkpoint);
+  std::string write(const Checkpoint& checkpoint, const std::vector<StoredGroup>& groups);
   std::string free_name(std::int64_t step) const;
-  void write_files(const std::string& into, const Checkpoint& checkpoint, std::uint64_t serial);
+  void write_files(const std::string& into, const std::vector<ComposedFile>& files);
   void sweep();
   void remove_what_need_not_stay();
   void remove(const std::vector<std::string>& names);

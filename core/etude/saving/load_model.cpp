@@ -1,11 +1,14 @@
 #include "etude/saving/load_model.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_store.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/file_format.hpp"
-#include "etude/saving/detail/keras_file.hpp"
+#include "etude/saving/detail/format_functions.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
@@ -14,9 +17,15 @@
 namespace etude {
 namespace {
 
-void restore(Optimizer& optimizer, const Model& model, const std::vector<NamedTensor>& tensors) {
+/// A group, which the checkpoint loses, so that its memory is free when it is assigned.
+std::vector<NamedTensor> take(Checkpoint& checkpoint, std::string_view group) {
+  static_cast<void>(checkpoint.group(group));  // throws if there is none
+  return std::move(std::ranges::find(checkpoint.tensors, group, &TensorGroup::name)->tensors);
+}
+
+void restore(Optimizer& optimizer, const Model& model, std::vector<NamedTensor> tensors) {
   if (optimizer.variables().size() != tensors.size()) optimizer.build(model.trainable_variables());
-  assign_all(numbered(optimizer.variables()), tensors, "load_model optimizer");
+  assign_all(numbered(optimizer.variables()), std::move(tensors), "load_model optimizer");
 }
 
 using Flags = std::vector<std::pair<Layer*, bool>>;
@@ -32,7 +41,7 @@ void set_trainable(const Flags& flags) {
 }
 
 /// Compiles the model with the trainable flags that compile() saw when the model was compiled.
-void compile_again(Model& model, const Json& config, const std::vector<NamedTensor>& optimizer) {
+void compile_again(Model& model, const Json& config, std::vector<NamedTensor> optimizer) {
   const Flags now = trainable_flags(model);
   if (config.contains("compiled_trainable")) {
     const Json& seen = config["compiled_trainable"];
@@ -45,7 +54,7 @@ void compile_again(Model& model, const Json& config, const std::vector<NamedTens
     }
   }
   compile_from_json(model, config["compile"]);
-  restore(model.optimizer(), model, optimizer);
+  restore(model.optimizer(), model, std::move(optimizer));
   set_trainable(now);
 }
 
@@ -59,14 +68,20 @@ ModelPtr without_values(const Json& json) {
 
 /// A model that is a file, or that is missing and has a file's name.
 ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
-  if (format == FileFormat::keras) return load_keras(path, compile);
-  if (format == FileFormat::hdf5) return load_h5(path, compile);
-  refuse_format(format, path, "load_model", "the folder of a saved model, a .keras file, or an .h5 file of Keras 2");
+  const auto load = functions_of(format).load;
+  if (!load)
+    refuse_format(format, path, "load_model",
+                  "the folder of a saved model, a .keras file, an .h5 file of Keras 2, or a model.json of "
+                  "TensorFlow.js");
+  ModelPtr model = load(path, compile);
+  clear_states(*model, "load_model");
+  return model;
 }
 
 }  // namespace
 
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
+  const FilesScope scope(options.files);
   check_is_path(folder, "load_model");
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
   if (const PathKind kind = files->kind(folder); kind != PathKind::folder) {
@@ -74,25 +89,29 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
     if (kind == PathKind::file || format != FileFormat::unknown) return load_file(folder, format, options.compile);
     check_saves_to(folder, "load_model");
   }
-  const std::optional<Checkpoint> checkpoint = load_newest_checkpoint(folder);
+  std::optional<Checkpoint> checkpoint = load_newest_checkpoint(folder);
   check(checkpoint.has_value(), ErrorKind::io, "load_model", '"', folder,
         "\" holds no model - expected a folder that Model::save wrote - check the path.");
   const Json config = parse_json(checkpoint->document("config"), folder + "/config.json");
   check(config.is_object() && config.contains("model"), ErrorKind::data, "load_model", '"', folder,
         "\" holds a checkpoint without a model - expected one that Model::save wrote - load it by what wrote it.");
   const ModelPtr model = without_values(config["model"]);
-  assign_all(named_weights(*model), checkpoint->group("model"), "load_model");
-  assign_all(named_states(*model), checkpoint->group("states"), "load_model");
+  assign_all(named_weights(*model), take(*checkpoint, "model"), "load_model");
+  assign_all(named_states(*model), take(*checkpoint, "states"), "load_model");
   restore_draws(*model, config.value("draws", Json()), "load_model");
   const bool compiled = config.contains("compile") && !config["compile"].is_null();
   if (!options.compile || !compiled) return model;
-  compile_again(*model, config, checkpoint->group("optimizer"));
+  compile_again(*model, config, take(*checkpoint, "optimizer"));
   return model;
+}
+
+ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& options) {
+  return load_model("model", {.compile = options.compile, .files = files_with("model", bytes)});
 }
 
 std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path) {
   check_is_path(path, "load_string_layers");
-  return load_keras_strings(path);
+  return functions_of(FileFormat::keras).load_strings(path);
 }
 
 ModelPtr model_from_json(std::string_view text) { return compiled_from_json(parse_json(text, "config")); }

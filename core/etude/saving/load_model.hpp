@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
+#include "etude/base/vfs.hpp"
 #include "etude/classes/field.hpp"
 #include "etude/training/model.hpp"
 
@@ -15,6 +18,8 @@ class StringLayer;
 struct LoadModelOptions {
   /// Whether the model is compiled as it was when it was saved; its optimizer then continues from its saved state.
   bool compile = true;
+  /// The files that hold the model; host().files if null.
+  std::shared_ptr<Vfs> files = {};
   static constexpr auto fields() {
     return option_rows(
         option<&LoadModelOptions::compile>("Whether the model is compiled as it was when it was saved."));
@@ -23,12 +28,15 @@ struct LoadModelOptions {
 
 /// Loads the model that Model::save wrote to a folder: its layers, created and built anew, their weights, which of them
 /// are trainable, and the state of their random draws. Or a model of Keras: a .keras file, or an .h5 file; its
-/// optimizer continues from its saved state, and random draws start anew. Nothing in the files is executed: they can
-/// only name Étude's classes and those of register_class(). No memory is allocated for weights before their shapes were
+/// optimizer continues from its saved state, and random draws start anew. Or a model of layers of TensorFlow.js: a
+/// model.json, with its weights beside it; its optimizer starts anew. Nothing in the files is executed: they can only
+/// name Étude's classes and those of register_class(). No memory is allocated for weights before their shapes were
 /// compared with those in the files. Throws Error(io) if there is no such folder or file, Error(value) for other
 /// formats, with the way to convert them, and for places such as "localstorage://model", Error(data) for a folder or
 /// file that is damaged or holds no model.
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options = {});
+/// The same from the bytes of a .keras file, or of an .h5 file of Keras 2.
+ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& options = {});
 
 /// The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names.
 /// load_model() leaves them out, because models in Étude have numbers only, with a warning: call them on the texts, and

@@ -10,6 +10,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/detail/json.hpp"
+#include "etude/saving/detail/safetensors_file.hpp"
 #include "etude/saving/detail/safetensors_header.hpp"
 
 namespace etude {
@@ -69,8 +70,18 @@ std::optional<std::uint64_t> bytes_of(const TensorEntry& entry, std::size_t elem
   return std::ranges::find(entry.shape, 0u) == entry.shape.end() ? product : 0;
 }
 
-Tensor tensor_of(const TensorEntry& entry, std::span<const std::byte> data, std::size_t data_begin,
-                 const std::string& path) {
+/// The place of a tensor in a file.
+struct Place {
+  std::shared_ptr<FileSource> source;
+  /// Of its first byte.
+  std::uint64_t begin;
+  std::string path, name;
+  const Storing* storing;
+  Shape shape;
+};
+
+Place place_of(const TensorEntry& entry, const std::shared_ptr<FileSource>& source, std::uint64_t data_begin,
+               const std::string& path) {
   const Storing& storing = storing_of(entry, path);
   const std::uint64_t given = entry.end - entry.begin;
   const auto wanted = bytes_of(entry, storing.bytes);
@@ -79,26 +90,36 @@ Tensor tensor_of(const TensorEntry& entry, std::span<const std::byte> data, std:
         " require - the file is damaged.");
   Shape shape;
   for (const std::uint64_t extent : entry.shape) shape.append(static_cast<std::int64_t>(extent));
-  Tensor tensor(shape, storing.dtype);
-  const std::byte* from = data.data() + entry.begin;
-  if (storing.bytes == 2) {
-    widen(storing.name, from, tensor.data<float>());
+  return {source, data_begin + entry.begin, path, entry.name, &storing, shape};
+}
+
+Tensor tensor_at(const Place& place) {
+  Tensor tensor = Tensor::uninitialized(place.shape, place.storing->dtype);
+  if (place.storing->bytes == 2) {
+    constexpr std::size_t most = std::size_t{1} << 15;
+    const auto floats = tensor.data<float>();
+    std::vector<std::byte> buffer(2 * std::min(most, floats.size()));
+    for (std::size_t done = 0; done < floats.size(); done += most) {
+      const auto to = floats.subspan(done, std::min(most, floats.size() - done));
+      place.source->read(place.begin + 2 * done, std::span(buffer).first(2 * to.size()));
+      widen(place.storing->name, buffer.data(), to);
+    }
     return tensor;
   }
-  if (given) std::memcpy(tensor.raw(), from, static_cast<std::size_t>(given));
-  if (storing.dtype == DType::boolean) {
-    const auto* end = from + given;
-    const auto* wrong = std::find_if(from, end, [](std::byte b) { return b > std::byte{1}; });
-    check(wrong == end, ErrorKind::data, "safetensors", '"', path, "\": \"", entry.name,
+  const std::span<std::byte> bytes(tensor.raw(), tensor.bytes());
+  place.source->read(place.begin, bytes);
+  if (place.storing->dtype == DType::boolean) {
+    const auto wrong = std::ranges::find_if(bytes, [](std::byte b) { return b > std::byte{1}; });
+    check(wrong == bytes.end(), ErrorKind::data, "safetensors", '"', place.path, "\": \"", place.name,
           "\" holds a BOOL that is neither 0 nor 1 at byte ",
-          data_begin + entry.begin + static_cast<std::size_t>(wrong - from),
+          place.begin + static_cast<std::uint64_t>(wrong - bytes.begin()),
           " - expected one of them - the file is damaged.");
   }
   return tensor;
 }
 
 /// Checks that each byte of the data belongs to exactly one tensor.
-void check_places(const std::vector<TensorEntry>& entries, std::size_t data_begin, std::size_t size,
+void check_places(const std::vector<TensorEntry>& entries, std::uint64_t data_begin, std::uint64_t size,
                   const std::string& path) {
   std::vector<const TensorEntry*> order;
   for (const TensorEntry& entry : entries) order.push_back(&entry);
@@ -117,10 +138,17 @@ void check_places(const std::vector<TensorEntry>& entries, std::size_t data_begi
         data_begin + reached, " - expected none after the last tensor - the file is damaged.");
 }
 
+Safetensors read_all(SafetensorsFile file) {
+  Safetensors result{.tensors = {}, .metadata = std::move(file.metadata)};
+  result.tensors.reserve(file.tensors.size());
+  for (StoredTensor& tensor : file.tensors) result.tensors.push_back({std::move(tensor.name), tensor.read()});
+  return result;
+}
+
 }  // namespace
 
-std::string safetensors_header(std::span<const NamedTensor> tensors,
-                               const std::map<std::string, std::string>& metadata) {
+std::string header_of_tensors(const std::vector<StoredTensor>& tensors,
+                              const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header[std::string(metadata_key)] = metadata;
   std::string text = metadata.empty() ? "{" : json_text(header);
@@ -129,15 +157,15 @@ std::string safetensors_header(std::span<const NamedTensor> tensors,
   std::uint64_t begin = 0;
   check(tensors.size() <= tensors_limit, ErrorKind::value, "safetensors", tensors.size(),
         " tensors - expected at most ", tensors_limit, " - split them.");
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, shape, dtype, read] : tensors) {
     check(name.size() <= name_limit && name != metadata_key, ErrorKind::value, "safetensors", "a tensor's name of ",
           name.size(), " bytes: \"", name.substr(0, 40), "\" - expected at most ", name_limit, ", and not \"",
           metadata_key, "\" - choose another.");
     check(names.insert(name).second, ErrorKind::value, "safetensors", "two tensors are named \"", name,
           "\" - expected unique names - rename one.");
-    const std::uint64_t end = begin + tensor.bytes();
-    const Json entry{{"dtype", format_name(tensor.dtype())},
-                     {"shape", std::vector<std::int64_t>(tensor.shape().begin(), tensor.shape().end())},
+    const std::uint64_t end = begin + static_cast<std::uint64_t>(shape.size()) * size_of(dtype);
+    const Json entry{{"dtype", format_name(dtype)},
+                     {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())},
                      {"data_offsets", {begin, end}}};
     text += (text.size() > 1 ? "," : "") + json_text(name) + ':' + json_text(entry);
     begin = end;
@@ -152,41 +180,68 @@ std::string safetensors_header(std::span<const NamedTensor> tensors,
   return length + text;
 }
 
-Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& path,
-                              const std::function<bool(const std::string&)>& wanted) {
-  check(file.size() >= length_bytes, ErrorKind::data, "safetensors", '"', path, "\" has ", file.size(),
-        " bytes - expected at least 8 - the file is cut off.");
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < length_bytes; ++i) length |= std::to_integer<std::uint64_t>(file[i]) << 8 * i;
-  check(length <= header_limit && length <= file.size() - length_bytes, ErrorKind::data, "safetensors", '"', path,
-        "\" has a header of ", length, " bytes - expected at most ",
-        std::min<std::uint64_t>(header_limit, file.size() - length_bytes), " - the file is damaged or cut off.");
-  const auto header = file.subspan(length_bytes, static_cast<std::size_t>(length));
-  const std::size_t data_begin = length_bytes + header.size();
-  const auto data = file.subspan(data_begin);
+std::vector<StoredTensor> stored_tensors(std::span<const NamedTensor> tensors) {
+  std::vector<StoredTensor> result;
+  for (const auto& [name, tensor] : tensors)
+    result.push_back({name, tensor.shape(), tensor.dtype(), [values = tensor] { return values; }});
+  return result;
+}
 
-  ParsedHeader parsed = parse_safetensors_header({reinterpret_cast<const char*>(header.data()), header.size()}, path);
-  check_places(parsed.tensors, data_begin, data.size(), path);
-  Safetensors result{.tensors = {}, .metadata = std::move(parsed.metadata)};
-  result.tensors.reserve(parsed.tensors.size());
-  for (TensorEntry& entry : parsed.tensors) {
+std::string safetensors_header(std::span<const NamedTensor> tensors,
+                               const std::map<std::string, std::string>& metadata) {
+  return header_of_tensors(stored_tensors(tensors), metadata);
+}
+
+SafetensorsFile open_safetensors(std::shared_ptr<FileSource> source, const std::string& path,
+                                 const std::function<bool(const std::string&)>& wanted) {
+  const std::uint64_t size = source->size();
+  check(size >= length_bytes, ErrorKind::data, "safetensors", '"', path, "\" has ", size,
+        " bytes - expected at least 8 - the file is cut off.");
+  std::byte first[length_bytes];
+  source->read(0, first);
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < length_bytes; ++i) length |= std::to_integer<std::uint64_t>(first[i]) << 8 * i;
+  check(length <= header_limit && length <= size - length_bytes, ErrorKind::data, "safetensors", '"', path,
+        "\" has a header of ", length, " bytes - expected at most ",
+        std::min<std::uint64_t>(header_limit, size - length_bytes), " - the file is damaged or cut off.");
+  std::string header(static_cast<std::size_t>(length), ' ');
+  source->read(length_bytes, std::as_writable_bytes(std::span(header)));
+  const std::uint64_t data_begin = length_bytes + length;
+
+  ParsedHeader parsed = parse_safetensors_header(header, path);
+  check_places(parsed.tensors, data_begin, size - data_begin, path);
+  SafetensorsFile result{.tensors = {}, .metadata = std::move(parsed.metadata)};
+  for (const TensorEntry& entry : parsed.tensors) {
     if (wanted && !wanted(entry.name)) continue;
-    Tensor tensor = tensor_of(entry, data, data_begin, path);
-    result.tensors.push_back({std::move(entry.name), std::move(tensor)});
+    const Place place = place_of(entry, source, data_begin, path);
+    result.tensors.push_back({entry.name, place.shape, place.storing->dtype, [place] { return tensor_at(place); }});
   }
   return result;
 }
 
+Safetensors parse_safetensors(std::span<const std::byte> file, const std::string& path,
+                              const std::function<bool(const std::string&)>& wanted) {
+  return read_all(open_safetensors(std::make_shared<MemorySource>(file, nullptr), path, wanted));
+}
+
+void write_safetensors(const std::string& path, const std::vector<StoredTensor>& tensors,
+                       const std::map<std::string, std::string>& metadata, Vfs& files) {
+  const std::string header = header_of_tensors(tensors, metadata);
+  FileReplacement made(files, path);
+  made.file().append(header);
+  for (const StoredTensor& tensor : tensors) {
+    const Tensor values = tensor.read();
+    made.file().append({reinterpret_cast<const char*>(values.raw()), values.bytes()});
+  }
+  made.commit();
+}
+
 void save_safetensors(const std::string& path, const Safetensors& contents, const std::shared_ptr<Vfs>& files) {
-  const std::string header = safetensors_header(contents.tensors, contents.metadata);
-  std::vector<std::string_view> pieces{header};
-  for (const NamedTensor& named : contents.tensors)
-    pieces.emplace_back(reinterpret_cast<const char*>(named.tensor.raw()), named.tensor.bytes());
-  vfs_or_host(files, "save_safetensors")->replace(path, pieces);
+  write_safetensors(path, stored_tensors(contents.tensors), contents.metadata, *vfs_or_host(files, "save_safetensors"));
 }
 
 Safetensors load_safetensors(const std::string& path, const std::shared_ptr<Vfs>& files) {
-  return parse_safetensors(vfs_or_host(files, "load_safetensors")->read(path), path);
+  return read_all(open_safetensors(vfs_or_host(files, "load_safetensors")->source(path), path));
 }
 
 }  // namespace etude

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "etude/base/vfs.hpp"
 #include "etude/classes/field.hpp"
 
 namespace etude {
@@ -32,6 +34,8 @@ struct LoadWeightsOptions {
   /// For .h5 files of Keras 2: whether layers get the weights of the layer of the same name, and others keep theirs.
   /// Otherwise they get those at the same place.
   bool by_name = false;
+  /// The files that hold the weights; host().files if null.
+  std::shared_ptr<Vfs> files = {};
 
   static constexpr auto fields() {
     return option_rows(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "etude/layers/layer.hpp"
 #include "etude/training/detail/compiled_losses.hpp"
 #include "etude/training/detail/compiled_metrics.hpp"
+#include "etude/training/export_options.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/load_weights_options.hpp"
 #include "etude/training/options.hpp"
@@ -26,6 +28,10 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
 void save_weights(const Model& model, const std::string& path, const SaveOptions& options);
 /// Implements Model::load_weights.
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
+/// The same, of the bytes of a file.
+void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options);
+/// Implements Model::export_model.
+void export_model(Model& model, const std::string& filepath, const ExportOptions& options);
 
 class LoopModel;
 class StepFunction;
@@ -193,11 +199,13 @@ class Model : public Layer {
 
   /// Saves the model, its compile options and its optimizer's state to a folder of checkpoints, which holds one; or to
   /// one file, if the name ends with ".keras", which Keras 3 loads. Loading finds the previous model or this one,
-  /// complete, even after a crash. load_model() restores it. A .keras file lacks the state of random draws, and that of
-  /// custom optimizers, with a warning; functions that have no name leave it without compile options. Throws
-  /// Error(value) for a model of a custom class that is not registered, in a folder also for functions that have no
-  /// name, and for names of unsupported formats and places, such as "model.onnx" and "localstorage://model"; Error(io),
-  /// also if overwrite is false and there is something of that name.
+  /// complete, even after a crash. If the name ends with ".json", as "folder/model.json", TensorFlow.js loads that file
+  /// and those of weights beside it, of at most 4 MiB; they have neither compile options nor an optimizer, and layers
+  /// that TensorFlow.js lacks are an Error(value). load_model() restores all of them. A .keras file lacks the state of
+  /// random draws, and that of custom optimizers, with a warning; functions that have no name leave it without compile
+  /// options. Throws Error(value) for a model of a custom class that is not registered, in a folder also for functions
+  /// that have no name, and for names of unsupported formats and places, such as "model.onnx" and
+  /// "localstorage://model"; Error(io), also if overwrite is false and there is something of that name.
   void save(const std::string& folder, const SaveOptions& options = {}) const { save_model(*this, folder, options); }
   /// Saves only the weights, to a file whose name ends with ".safetensors", with ".npz" for NumPy, or with
   /// ".weights.h5" for Keras. The names of tensors are their layers' paths in the model, "dense_1/kernel", and Keras's
@@ -208,14 +216,33 @@ class Model : public Layer {
     etude::save_weights(*this, path, options);
   }
   /// Loads only the weights, from a file that save_weights wrote or from one of another library: safetensors, arrays of
-  /// NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), the model.json of TensorFlow.js, or an
-  /// index of several files, .weights.json of Keras and model.safetensors.index.json of Hugging Face, with these beside
-  /// it. `options` rename tensors, and transpose those of PyTorch. Values of other dtypes are
-  /// converted. Loading sets all weights or none: throws Error(data) for a file that is damaged or has other tensors
-  /// than the model, Error(value) for other formats, with the way to convert them, Error(state) for a model that is not
-  /// built, Error(io).
+  /// NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), the model.json of TensorFlow.js, an index
+  /// of several files, .weights.json of Keras and model.safetensors.index.json of Hugging Face, with these beside it,
+  /// or a checkpoint of TensorFlow, "folder/ckpt" for the files folder/ckpt.index and so on, of a model of the same
+  /// layers. `options` rename tensors, and transpose those of PyTorch. Values of other dtypes are converted. Loading
+  /// sets all weights or none: throws Error(data) for a file that is damaged or has other tensors than the model,
+  /// Error(value) for other formats, with the way to convert them, Error(state) for a model that is not built,
+  /// Error(io).
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) {
     etude::load_weights(*this, path, options);
+  }
+  /// The same from the bytes of such a file.
+  void load_weights(std::span<const std::byte> bytes, const LoadWeightsOptions& options = {}) {
+    etude::load_weights(*this, bytes, options);
+  }
+
+  /// Exports what the model computes with `training` false, its layers and weights, to a file of ONNX that ONNX Runtime
+  /// and others run. Keras's Model.export.
+  ///
+  ///     model.export_model("model.onnx");
+  ///
+  /// The number of rows may be any, unless input_signature sets it. Inputs and outputs have the model's names. Throws
+  /// Error(value) for an op without a form in ONNX, such as a random draw, for a model that changes a variable when it
+  /// is called, or that computes otherwise for another number of rows, and for options that are not supported;
+  /// Error(state) for a model that is not built, for one whose inputs are not known, and in builds without protozero;
+  /// Error(io).
+  void export_model(const std::string& filepath, const ExportOptions& options = {}) {
+    etude::export_model(*this, filepath, options);
   }
 
   /// Callbacks set these. fit stops after this execution, its epoch's validation and on_epoch_end; evaluate and predict

@@ -63,6 +63,15 @@ int main() {
   const ModelPtr of_file = load_model(folder / "model.keras");
   std::printf("file: loss=%.5f\n", of_file->evaluate(x, y, {.verbose = 0})["loss"]);
 
+  // The same from bytes.
+  const ModelPtr of_bytes = load_model(read_file(folder / "model.keras"));
+  std::printf("bytes: loss=%.5f\n", of_bytes->evaluate(x, y, {.verbose = 0})["loss"]);
+
+  // The layers and the weights, for TensorFlow.js.
+  model.save(folder / "tfjs/model.json");
+  const ModelPtr of_tfjs = load_model(folder / "tfjs/model.json");
+  std::printf("tfjs: parameters=%lld\n", static_cast<long long>(of_tfjs->count_params()));
+
   // Only the weights.
   model.save_weights(folder / "weights.safetensors");
   Sequential same(two_layers());

@@ -27,6 +27,15 @@ model.save(join(folder, 'model.keras'));
 const ofFile = et.loadModel(join(folder, 'model.keras'));
 console.log(`file: loss=${(await ofFile.evaluate(x, y, { verbose: 0 })).toFixed(5)}`);
 
+// The same as bytes: a page uploads or downloads them. loadModel also takes a File, an address, and others.
+const ofBytes = await et.loadModel(await model.toBytes());
+console.log(`bytes: loss=${(await ofBytes.evaluate(x, y, { verbose: 0 })).toFixed(5)}`);
+
+// The layers and the weights, for TensorFlow.js.
+model.save(join(folder, 'tfjs/model.json'));
+const ofTfjs = et.loadModel(join(folder, 'tfjs/model.json'));
+console.log(`tfjs: parameters=${ofTfjs.countParams()}`);
+
 // Only the weights.
 model.saveWeights(join(folder, 'weights.safetensors'));
 const same = twoLayers();

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from workload import DEFINITIONS, HERE, cost
+from workload import DEFINITIONS, HERE, IN_BFLOAT16, WITHOUT_JAX, cost
 
 PEERS = {
     "pytorch eager": ("torch", "pytorch_gpu.py", "eager"),
@@ -150,12 +150,13 @@ def main():
     for module in sorted({PEERS[target][0] for target in given.peer or PEERS} - {peer[0] for peer in peers.values()}):
         print(f"skipped: {module} is not installed")
     complaints, left_out, table = [], [], []
-    runs = [(name, precision) for name in names for precision in ["float32"] + ["bfloat16"] * (name == "big")]
+    runs = [(name, precision) for name in names for precision in ["float32"] + ["bfloat16"] * (name in IN_BFLOAT16)]
     for name, precision in runs:
-        lines = {target: [] for target in ["étude", *peers]}
+        its_peers = {target: peer for target, peer in peers.items() if peer[0] != "jax" or name not in WITHOUT_JAX}
+        lines = {target: [] for target in ["étude", *its_peers]}
         for seed in range(1, given.rounds + 1):
             lines["étude"].append(etude(given.bench, name, precision, seed, given.seconds, budget))
-            for target, (_, script, mode) in peers.items():
+            for target, (_, script, mode) in its_peers.items():
                 lines[target].append(line_of([sys.executable, os.path.join(HERE, script), name, seed, given.seconds,
                                               given.device, mode, precision], budget))
         summaries = {target: summary(all_) for target, all_ in lines.items()}

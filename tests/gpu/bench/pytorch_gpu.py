@@ -20,6 +20,16 @@ def fashion_mnist():
     return x.reshape(-1, 784).float() / 255, y.long()
 
 
+def fashion_mnist_32():
+    """In the middle of 32 x 32 pixels, with three equal channels."""
+    x, y = fashion_mnist()
+    return torch.nn.functional.pad(x[:6400].reshape(-1, 28, 28, 1), (0, 0, 2, 2, 2, 2)).expand(-1, -1, -1, 3), y[:6400]
+
+
+SOURCES = {"fashion_mnist": fashion_mnist, "fashion_mnist_32": fashion_mnist_32, "words": lambda: network_of.words(0),
+           "spirals": lambda: network_of.spirals(512)}
+
+
 def optimizer_of(name, parameters, captured):
     on_gpu = {"capturable": True} if captured and name != "sgd" else {}
     if name == "rmsprop":
@@ -43,10 +53,10 @@ def main(name, seed, seconds, device, mode, precision):
     definition = DEFINITIONS[name]
     batch, shape = definition["batch"], definition["input"]
     classes = definition["loss"].startswith("sparse")
-    x, y = fashion_mnist() if definition["data"] == "fashion_mnist" else network_of.spirals(512)
+    x, y = SOURCES[definition["data"]]()
     x = x.reshape(-1, *shape)
     if len(shape) == 3:
-        x = x.permute(0, 3, 1, 2)  # one channel: the same bytes
+        x = x.permute(0, 3, 1, 2)
     layout = torch.channels_last if len(shape) == 3 else torch.contiguous_format
     x, y = x.contiguous(memory_format=layout).to(device), y.to(device)
     model = torch.nn.Sequential(*network_of.network(shape, definition["layers"])[0]).to(device)
@@ -64,7 +74,7 @@ def main(name, seed, seconds, device, mode, precision):
         loss.backward()
         total.add_(loss.detach())
         if classes:
-            correct.add_((output.detach().argmax(1) == target).sum())
+            correct.add_((output.detach().argmax(-1) == target).sum())
 
     update = optimizer.step
     if mode == "compiled":

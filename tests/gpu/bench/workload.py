@@ -11,8 +11,10 @@ DATA = os.environ.get("ETUDE_FASHION_MNIST", "/usr/share/datasets/fashion-mnist"
 
 with open(os.path.join(HERE, "..", "..", "bench", "workloads.json")) as file:
     ALL = json.load(file)
-# The most important first. The others have layers that the peers on a GPU do not have yet.
-DEFINITIONS = {name: ALL[name] for name in ("tiny", "mlp", "cnn", "big", "cnn2", "attn", "lstm")}
+# The most important first.
+DEFINITIONS = {name: ALL[name] for name in ("tiny", "mlp", "cnn", "big", "cnn2", "attn", "gpt", "resnet20", "mobile", "lstm", "gru")}
+WITHOUT_JAX = {"gpt", "resnet20", "mobile", "gru"}  # jax_gpu.py lacks some of their layers
+IN_BFLOAT16 = {"big", "gpt"}  # are also timed in mixed precision
 
 
 def rounded(value):
@@ -70,20 +72,32 @@ def flops_of(layers, shape):
             out = [shape[0] - k + 1, shape[1] - k + 1, filters]
             total += 2 * math.prod(out) * k * k * shape[2]
             shape = out
+        elif name == "NormalizedConv2D":
+            k, filters = config["kernel_size"], config["filters"]
+            out = [-(-shape[0] // config["strides"]), -(-shape[1] // config["strides"]), filters]
+            total += 2 * math.prod(out) * k * k * shape[2]
+            shape = out
+        elif name == "NormalizedDepthwiseConv2D":
+            shape = [-(-shape[0] // config["strides"]), -(-shape[1] // config["strides"]), shape[2]]
+            total += 2 * math.prod(shape) * config["kernel_size"] ** 2
         elif name == "MaxPooling2D":
             shape = [shape[0] // config["pool_size"], shape[1] // config["pool_size"], shape[2]]
         elif name == "Flatten":
             shape = [math.prod(shape)]
-        elif name == "GlobalAveragePooling1D":
-            shape = [shape[1]]
-        elif name == "LSTM":
-            total += 2 * shape[0] * (shape[1] + config["units"]) * 4 * config["units"]
+        elif name in ("GlobalAveragePooling1D", "GlobalAveragePooling2D"):
+            shape = [shape[-1]]
+        elif name == "Embedding":
+            shape = [*shape, config["output_dim"]]
+        elif name in ("LSTM", "GRU"):
+            total += 2 * shape[0] * (shape[1] + config["units"]) * {"LSTM": 4, "GRU": 3}[name] * config["units"]
             shape = [config["units"]]
         elif name == "MultiHeadAttention":
             steps, features, inner = shape[0], shape[1], config["num_heads"] * config["key_dim"]
             total += 2 * steps * 4 * features * inner + 4 * steps * steps * inner
         elif name == "Residual":
-            total += flops_of(config["layers"], shape)[0]
+            inner, out = flops_of(config["layers"], shape)
+            total += inner + flops_of(config.get("shortcut", []), shape)[0]
+            shape = out
     return total, shape
 
 
@@ -96,6 +110,6 @@ def cost(name, parameters):
     definition = DEFINITIONS[name]
     layers, shape = definition["layers"], definition["input"]
     forward, first = flops_of(layers, shape)[0], flops_of(layers[:1], shape)[0]
-    if layers[0][0] == "LSTM":
+    if layers[0][0] in ("LSTM", "GRU"):
         first *= shape[1] / (shape[1] + layers[0][1]["units"])
     return definition["batch"] * (3 * forward - first), 4 * parameters * (3 + 2 * SLOTS[definition["optimizer"]])

@@ -9,9 +9,9 @@ namespace {
 
 // The doors of a part of the WebAssembly module, which bindings/parts.mjs names: they are called by address only.
 
-std::unique_ptr<ArchiveReader> open_zip(std::span<const std::byte> bytes, std::string_view where,
-                                        const ArchiveLimits& limits) {
-  return zip_reader(bytes, where, limits);
+std::unique_ptr<ArchiveReader> open_zip(const std::shared_ptr<FileSource>& source, std::span<const std::byte> bytes,
+                                        std::string_view where, const ArchiveLimits& limits) {
+  return zip_reader(source ? source : std::make_shared<MemorySource>(bytes, nullptr), where, limits);
 }
 std::unique_ptr<ArchiveWriter> create_zip(const std::string& path, const std::shared_ptr<Vfs>& files) {
   return zip_writer(path, files);
@@ -49,9 +49,14 @@ void ArchiveWriter::add(const std::string& name, std::string_view bytes, bool co
   append(bytes);
 }
 
+std::unique_ptr<ArchiveReader> open_archive(const std::shared_ptr<FileSource>& source, std::string_view where,
+                                            const ArchiveLimits& limits) {
+  return detail::archive_opener(source, {}, where, limits);
+}
+
 std::unique_ptr<ArchiveReader> open_archive(std::span<const std::byte> bytes, std::string_view where,
                                             const ArchiveLimits& limits) {
-  return detail::archive_opener(bytes, where, limits);
+  return detail::archive_opener(nullptr, bytes, where, limits);
 }
 
 std::unique_ptr<ArchiveWriter> create_archive(const std::string& path, const std::shared_ptr<Vfs>& files) {

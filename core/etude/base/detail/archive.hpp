@@ -32,10 +32,11 @@ struct ArchiveLimits {
   std::size_t entries = 1'000'000;
 };
 
-/// Reads a ZIP archive in memory by minizip, which is part of zlib. It reads the central directory and what that names.
-/// All errors are Error(data) with the archive's name: for a damaged archive, for encrypted files and symbolic links,
-/// for other methods of compression, for names that are not unique, not UTF-8, longer than 4096 bytes or not relative
-/// paths, for files that overlap, and beyond the limits.
+/// Reads a ZIP archive by minizip, which is part of zlib. It reads the central directory, and of the files what is
+/// asked for, piece by piece. Errors are Error(io) if the archive cannot be read; all others are Error(data) with the
+/// archive's name: for a damaged archive, for encrypted files and symbolic links, for other methods of compression, for
+/// names that are not unique, not UTF-8, longer than 4096 bytes or not relative paths, for files that overlap, and
+/// beyond the limits.
 class ArchiveReader {
  public:
   virtual ~ArchiveReader() = default;
@@ -52,9 +53,9 @@ class ArchiveReader {
   /// Fills `out` with the next bytes of the opened file and returns their number, which is less than the size of `out`
   /// only at the end. Throws if the file ends before its declared size, or has another checksum.
   virtual std::size_t read(std::span<std::byte> out) = 0;
-  /// The bytes of a file that is stored as it is, in the archive's memory, after a comparison of the checksum; none for
-  /// a compressed one.
-  virtual std::optional<std::span<const std::byte>> view(const ArchiveEntry& entry) = 0;
+  /// A file whose parts are read at any place, after a comparison of the checksum: the archive's own bytes, if it is
+  /// stored as it is, else expanded in memory.
+  virtual std::shared_ptr<FileSource> source(const ArchiveEntry& entry) = 0;
 
   /// A whole file. Its memory is allocated as far as the bytes are there.
   std::vector<std::byte> read_all(const ArchiveEntry& entry);
@@ -88,7 +89,10 @@ class ArchiveWriter {
   ArchiveWriter() = default;
 };
 
-/// A reader of these bytes, which must outlive it. `where` is the prefix of errors.
+/// A reader of an archive. `where` is the prefix of errors.
+std::unique_ptr<ArchiveReader> open_archive(const std::shared_ptr<FileSource>& source, std::string_view where,
+                                            const ArchiveLimits& limits = {});
+/// The same of bytes in memory, which must outlive it.
 std::unique_ptr<ArchiveReader> open_archive(std::span<const std::byte> bytes, std::string_view where,
                                             const ArchiveLimits& limits = {});
 /// A writer of a file of `files`, or else of the host. Throws Error(io).
@@ -96,7 +100,7 @@ std::unique_ptr<ArchiveWriter> create_archive(const std::string& path, const std
 
 // These forward to zip_reader and zip_writer, which use minizip.
 
-std::unique_ptr<ArchiveReader> zip_reader(std::span<const std::byte> bytes, std::string_view where,
+std::unique_ptr<ArchiveReader> zip_reader(std::shared_ptr<FileSource> source, std::string_view where,
                                           const ArchiveLimits& limits);
 std::unique_ptr<ArchiveWriter> zip_writer(const std::string& path, const std::shared_ptr<Vfs>& files);
 

@@ -4,13 +4,17 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -124,18 +128,56 @@ class SystemFile : public FileSink {
   bool empty_ = true;
 };
 
+/// Holds the system's lock of a file. Node.js has no such locks: there the file, with the number of a living process,
+/// is the lock. So the file of a native process has its number too, followed by a word, because the system's lock, and
+/// not the file, tells another native process whether that one lives. Source of the counterpart:
+/// web/src/system_files.ts.
 class SystemLock : public FileLock {
  public:
-  SystemLock(const SystemCalls& system, const std::string& path) : file_(system, path, O_RDWR | O_CREAT, "locked") {
-    if (system.call("flock", [&] { return ::flock(file_, LOCK_EX | LOCK_NB); }) == 0) return;
-    if (errno != EWOULDBLOCK) fail_at_path(path, "locked", std::strerror(errno));
+  SystemLock(const SystemCalls& system, const std::string& path) {
+    for (int attempt = 0; attempt < 8; ++attempt) {  // some file systems number a file anew with each call
+      file_.emplace(system, path, O_RDWR | O_CREAT, "locked");
+      if (system.call("flock", [&] { return ::flock(*file_, LOCK_EX | LOCK_NB); }) < 0) {
+        if (errno != EWOULDBLOCK) fail_at_path(path, "locked", std::strerror(errno));
+        refuse(path);
+      }
+      if (is_held_in_node()) refuse(path);
+      const std::string text = std::to_string(::getpid()) + " native";
+      // Without it only a process of Node.js is not told.
+      is_written_ = ::ftruncate(*file_, 0) == 0 &&
+                    ::pwrite(*file_, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+      struct stat opened{}, present{};
+      if (::fstat(*file_, &opened) == 0 && ::stat(path.c_str(), &present) == 0 && opened.st_dev == present.st_dev &&
+          opened.st_ino == present.st_ino)
+        return;  // else another process removed the file meanwhile
+    }
+  }
+  ~SystemLock() override {
+    if (is_written_ && ::ftruncate(*file_, 0) < 0) errno = 0;  // then the number is that of a process that has ended
+  }
+  SystemLock(const SystemLock&) = delete;
+  SystemLock& operator=(const SystemLock&) = delete;
+
+ private:
+  [[noreturn]] static void refuse(const std::string& path) {
     fail(ErrorKind::state, "file", '"', path,
          "\" is locked by another process, or another part of this one - expected a free folder - wait "
          "until that ends, or choose another folder.");
   }
 
- private:
-  Descriptor file_;
+  /// Whether the file has nothing but the number of another living process.
+  bool is_held_in_node() const {
+    std::array<char, 16> text{};
+    const ssize_t size = ::pread(*file_, text.data(), text.size(), 0);
+    pid_t holder = 0;
+    if (size <= 0) return false;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + size, holder);
+    if (error != std::errc() || end != text.data() + size || holder <= 0 || holder == ::getpid()) return false;
+    return ::kill(holder, 0) == 0 || errno == EPERM;
+  }
+
+  std::optional<Descriptor> file_;
+  bool is_written_ = false;
 };
 
 class SystemSource : public FileSource {
@@ -146,9 +188,11 @@ class SystemSource : public FileSource {
     if (system_.call("fstat", [&] { return ::fstat(file_, &status); }) < 0)
       fail_at_path(path_, "read", std::strerror(errno));
     if (S_ISDIR(status.st_mode)) fail_at_path(path_, "read", std::strerror(EISDIR));
-    size_ = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
+    if (S_ISREG(status.st_mode)) size_ = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
   }
 
+  /// Whether it has bytes at any place. Pipes have not, and some file systems of WebAssembly report no size.
+  bool has_places() const { return size_ > 0; }
   std::uint64_t size() const override { return size_; }
   void read(std::uint64_t at, std::span<std::byte> out) override {
     while (!out.empty()) {
@@ -200,7 +244,9 @@ class SystemVfs : public Vfs {
   }
 
   std::unique_ptr<FileSource> source(const std::string& path) override {
-    return std::make_unique<SystemSource>(system_, path);
+    auto file = std::make_unique<SystemSource>(system_, path);
+    if (file->has_places()) return file;
+    return std::make_unique<MemorySource>(read(path));
   }
 
   std::unique_ptr<FileSink> open(const std::string& path, bool append) override {

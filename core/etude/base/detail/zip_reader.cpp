@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <unordered_set>
+#include <utility>
 
 #include "etude/base/detail/archive.hpp"
 #include "etude/base/detail/minizip.hpp"
@@ -9,36 +11,82 @@
 namespace etude {
 namespace {
 
-/// An archive in memory, for minizip. Its callers are functions of C, so nothing throws.
-struct Source {
-  std::span<const std::byte> bytes;
-  std::uint64_t at = 0;
-  bool beyond_end = false;  // of the last read
+/// The bytes of an archive, for minizip, which reads headers byte by byte. Its callers are functions of C, so nothing
+/// throws.
+class Source {
+ public:
+  explicit Source(std::shared_ptr<FileSource> bytes) : bytes_(std::move(bytes)), size_(bytes_->size()) {}
+
+  std::uint64_t size() const { return size_; }
+  std::uint64_t at() const { return at_; }
+  void go_to(std::uint64_t at) { at_ = at; }
+  /// Whether the last read wanted bytes that do not exist, or failed.
+  bool failed() const { return failed_; }
+  const std::shared_ptr<FileSource>& bytes() const { return bytes_; }
+
+  /// Returns the number of bytes that were read.
+  std::size_t read(std::span<std::byte> out) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size_ - at_));
+    failed_ = count < out.size();
+    try {
+      for (out = out.first(count); !out.empty();) out = out.subspan(read_some(out));
+    } catch (...) {
+      error = std::current_exception();
+      failed_ = true;
+      return 0;
+    }
+    return count;
+  }
+
+  /// The first error of the source.
+  std::exception_ptr error;
+
+ private:
+  static constexpr std::size_t window_size = std::size_t{1} << 16;
+
+  std::size_t read_some(std::span<std::byte> out) {
+    if (at_ < begin_ || at_ >= begin_ + window_.size()) {
+      begin_ = at_ / window_size * window_size;  // aligned: minizip looks for the directory from the end backwards
+      try {
+        window_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(window_size, size_ - begin_)));
+        bytes_->read(begin_, window_);
+      } catch (...) {
+        window_.clear();
+        throw;
+      }
+    }
+    const auto from = std::span(window_).subspan(static_cast<std::size_t>(at_ - begin_));
+    const std::size_t count = std::min(from.size(), out.size());
+    std::memcpy(out.data(), from.data(), count);
+    at_ += count;
+    return count;
+  }
+
+  const std::shared_ptr<FileSource> bytes_;
+  const std::uint64_t size_;
+  std::uint64_t at_ = 0, begin_ = 0;
+  std::vector<std::byte> window_;  // from `begin_` on
+  bool failed_ = false;
 };
 Source& source_of(voidpf opaque) { return *static_cast<Source*>(opaque); }
 
 voidpf open_source(voidpf opaque, const void*, int) { return opaque; }
 uLong read_source(voidpf opaque, voidpf, void* into, uLong size) {
-  Source& source = source_of(opaque);
-  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(size, source.bytes.size() - source.at));
-  if (count) std::memcpy(into, source.bytes.data() + source.at, count);
-  source.at += count;
-  source.beyond_end = count < size;
-  return static_cast<uLong>(count);
+  return static_cast<uLong>(source_of(opaque).read({static_cast<std::byte*>(into), static_cast<std::size_t>(size)}));
 }
-ZPOS64_T tell_source(voidpf opaque, voidpf) { return source_of(opaque).at; }
+ZPOS64_T tell_source(voidpf opaque, voidpf) { return source_of(opaque).at(); }
 long seek_source(voidpf opaque, voidpf, ZPOS64_T offset, int origin) {
   Source& source = source_of(opaque);
-  const std::uint64_t from = origin == ZLIB_FILEFUNC_SEEK_CUR   ? source.at
-                             : origin == ZLIB_FILEFUNC_SEEK_END ? source.bytes.size()
+  const std::uint64_t from = origin == ZLIB_FILEFUNC_SEEK_CUR   ? source.at()
+                             : origin == ZLIB_FILEFUNC_SEEK_END ? source.size()
                                                                 : 0;
   const std::uint64_t target = from + offset;  // a negative offset wraps around
-  if (target > source.bytes.size()) return -1;
-  source.at = target;
+  if (target > source.size()) return -1;
+  source.go_to(target);
   return 0;
 }
 int close_source(voidpf, voidpf) { return 0; }
-int error_of_source(voidpf opaque, voidpf) { return source_of(opaque).beyond_end; }
+int error_of_source(voidpf opaque, voidpf) { return source_of(opaque).failed(); }
 
 struct Close {
   void operator()(void* file) const { unzClose(file); }
@@ -46,8 +94,8 @@ struct Close {
 
 class ZipReader : public ArchiveReader {
  public:
-  ZipReader(std::span<const std::byte> bytes, std::string_view where, const ArchiveLimits& limits)
-      : source_{bytes}, where_(where), limits_(limits) {
+  ZipReader(std::shared_ptr<FileSource> source, std::string_view where, const ArchiveLimits& limits)
+      : source_(std::move(source)), where_(where), limits_(limits) {
     zlib_filefunc64_def functions{open_source, read_source,  nullptr,         tell_source,
                                   seek_source, close_source, error_of_source, &source_};
     file_.reset(unzOpen2_64("", &functions));
@@ -74,17 +122,14 @@ class ZipReader : public ArchiveReader {
     return filled;
   }
 
-  std::optional<std::span<const std::byte>> view(const ArchiveEntry& entry) override {
-    if (entry.compressed) return {};
+  std::shared_ptr<FileSource> source(const ArchiveEntry& entry) override {
+    if (entry.compressed) return std::make_shared<MemorySource>(read_all(entry));
     go_to(entry);
     const std::uint64_t begin = unzGetCurrentFileZStreamPos64(file_.get());
     unzCloseCurrentFile(file_.get());
-    require(begin <= source_.bytes.size() && entry.size <= source_.bytes.size() - begin,
-            "a file that ends beyond the archive");
-    const auto found = source_.bytes.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(entry.size));
-    const uLong crc = found.empty() ? 0 : crc32_z(0, reinterpret_cast<const Bytef*>(found.data()), found.size());
-    require(crc == place_of(entry).crc, "a file with another checksum");
-    return found;
+    require(begin <= source_.size() && entry.size <= source_.size() - begin, "a file that ends beyond the archive");
+    require(checksum(begin, entry.size) == place_of(entry).crc, "a file with another checksum");
+    return std::make_shared<PartSource>(source_.bytes(), begin, entry.size);
   }
 
  private:
@@ -93,11 +138,26 @@ class ZipReader : public ArchiveReader {
     uLong crc;
   };
 
-  void require(bool ok, const char* what) const {
+  /// Throws the source's own error, if it has one.
+  void require(bool ok, const char* what) {
+    if (source_.error) std::rethrow_exception(std::exchange(source_.error, nullptr));
     check(ok, ErrorKind::data, where_, what, " - expected a whole ZIP archive - get the file again.");
   }
   const Place& place_of(const ArchiveEntry& entry) const {
     return places_[static_cast<std::size_t>(&entry - entries_.data())];
+  }
+
+  uLong checksum(std::uint64_t begin, std::uint64_t size) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 18;
+    std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(size, most)));
+    uLong crc = 0;
+    for (std::uint64_t done = 0; done < size; done += buffer.size()) {
+      const auto piece =
+          std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), size - done)));
+      source_.bytes()->read(begin + done, piece);
+      crc = crc32_z(crc, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
+    }
+    return crc;
   }
 
   void go_to(const ArchiveEntry& entry) {
@@ -110,7 +170,7 @@ class ZipReader : public ArchiveReader {
     constexpr std::size_t shortest = 46;  // of an entry of the directory
     unz_global_info64 global{};
     unzGetGlobalInfo64(file_.get(), &global);
-    const std::uint64_t size = source_.bytes.size();
+    const std::uint64_t size = source_.size();
     require(global.number_entry <= size / shortest, "a directory of more files than the archive can hold");
     check(global.number_entry <= limits_.entries, ErrorKind::data, where_, global.number_entry,
           " files - expected at most ", limits_.entries, " - check that this is the right file.");
@@ -147,16 +207,16 @@ class ZipReader : public ArchiveReader {
   }
 
   void add_sizes(const std::string& name, const unz_file_info64& info) {
-    require(info.compressed_size <= source_.bytes.size() - stored_, "files that overlap or are cut off");
+    require(info.compressed_size <= source_.size() - stored_, "files that overlap or are cut off");
     stored_ += info.compressed_size;
     if (info.compression_method == 0) {
       require(info.compressed_size == info.uncompressed_size, "a stored file of two different sizes");
     } else {
       constexpr std::uint64_t least = std::uint64_t{1} << 20;
       const std::uint64_t limit =
-          limits_.expanded.value_or(std::max<std::uint64_t>(std::uint64_t{100} * source_.bytes.size(), least));
+          limits_.expanded.value_or(std::max<std::uint64_t>(std::uint64_t{100} * source_.size(), least));
       check(info.uncompressed_size <= limit && expanded_ <= limit - info.uncompressed_size, ErrorKind::data, where_,
-            "with \"", name, "\", ", source_.bytes.size(), " bytes expand to more than ", limit,
+            "with \"", name, "\", ", source_.size(), " bytes expand to more than ", limit,
             " - expected less - check the file, or pass a larger limit.");
       expanded_ += info.uncompressed_size;
     }
@@ -174,9 +234,9 @@ class ZipReader : public ArchiveReader {
 
 }  // namespace
 
-std::unique_ptr<ArchiveReader> zip_reader(std::span<const std::byte> bytes, std::string_view where,
+std::unique_ptr<ArchiveReader> zip_reader(std::shared_ptr<FileSource> source, std::string_view where,
                                           const ArchiveLimits& limits) {
-  return std::make_unique<ZipReader>(bytes, where, limits);
+  return std::make_unique<ZipReader>(std::move(source), where, limits);
 }
 
 }  // namespace etude

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <exception>
-#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -16,7 +15,7 @@ namespace {
 /// file's header when the file ends.
 class Output {
  public:
-  explicit Output(std::unique_ptr<FileSink> file) : file_(std::move(file)) {}
+  explicit Output(FileSink& file) : file_(file) {}
 
   std::uint64_t at() const { return at_; }
   std::uint64_t end() const { return written_ + buffer_.size(); }
@@ -33,16 +32,16 @@ class Output {
         bytes.copy(buffer_.data() + (at_ - written_), count);
       } else {
         count = static_cast<std::size_t>(std::min<std::uint64_t>(count, written_ - at_));
-        file_->overwrite(at_, bytes.substr(0, count));
+        file_.overwrite(at_, bytes.substr(0, count));
       }
       at_ += count;
       bytes.remove_prefix(count);
     }
   }
-  void finish() {
-    flush();
-    file_->sync();
-    file_.reset();
+  void flush() {
+    if (!buffer_.empty()) file_.append(buffer_);
+    written_ += buffer_.size();
+    buffer_.clear();
   }
 
   /// The first error of a write: exceptions must not pass through functions of C.
@@ -51,13 +50,7 @@ class Output {
  private:
   static constexpr std::size_t most = std::size_t{1} << 16;
 
-  void flush() {
-    if (!buffer_.empty()) file_->append(buffer_);
-    written_ += buffer_.size();
-    buffer_.clear();
-  }
-
-  std::unique_ptr<FileSink> file_;
+  FileSink& file_;
   std::string buffer_;  // what comes after `written_` bytes
   std::uint64_t written_ = 0, at_ = 0;
 };
@@ -91,27 +84,16 @@ int no_error(voidpf, voidpf) { return 0; }
 class ZipWriter : public ArchiveWriter {
  public:
   ZipWriter(const std::string& path, const std::shared_ptr<Vfs>& files)
-      : files_(vfs_or_host(files, "zip")), path_(path), unfinished_(path + ".tmp") {
-    try {
-      output_.emplace(files_->open(unfinished_, false));
-      zlib_filefunc64_def functions{open_output, read_nothing, write_output, tell_output,
-                                    seek_output, no_error,     no_error,     &*output_};
-      file_ = zipOpen2_64("", APPEND_STATUS_CREATE, nullptr, &functions);
-      require(file_ ? ZIP_OK : ZIP_INTERNALERROR);
-    } catch (...) {
-      output_.reset();
-      files_->discard(unfinished_);  // it may exist already
-      throw;
-    }
+      : files_(vfs_or_host(files, "zip")), path_(path), made_(*files_, path), output_(made_.file()) {
+    zlib_filefunc64_def functions{open_output, read_nothing, write_output, tell_output,
+                                  seek_output, no_error,     no_error,     &output_};
+    file_ = zipOpen2_64("", APPEND_STATUS_CREATE, nullptr, &functions);
+    require(file_ ? ZIP_OK : ZIP_INTERNALERROR);
   }
   ~ZipWriter() override {
-    if (!output_) return;
-    if (file_) {
-      output_->error = std::make_exception_ptr(0);  // writes nothing more
-      zipClose(file_, nullptr);
-    }
-    output_.reset();
-    files_->discard(unfinished_);
+    if (!file_) return;
+    output_.error = std::make_exception_ptr(0);  // writes nothing more
+    zipClose(file_, nullptr);
   }
 
   void begin(const std::string& name, bool compress, std::uint64_t most) override {
@@ -138,22 +120,21 @@ class ZipWriter : public ArchiveWriter {
 
   void commit() override {
     require(zipClose(std::exchange(file_, nullptr), nullptr));
-    output_->finish();
-    files_->rename(unfinished_, path_);
-    output_.reset();
-    files_->sync_folder(parent_of(path_));
+    output_.flush();
+    made_.commit();
   }
 
  private:
   void require(int code) {
-    if (output_ && output_->error) std::rethrow_exception(output_->error);
+    if (output_.error) std::rethrow_exception(output_.error);
     check(code == ZIP_OK, ErrorKind::internal, "zip", "minizip ends with code ", code, " at \"", path_,
           "\" - expected memory for its tables, and no more bytes than announced - free some memory.");
   }
 
   const std::shared_ptr<Vfs> files_;
-  const std::string path_, unfinished_;
-  std::optional<Output> output_;
+  const std::string path_;
+  FileReplacement made_;
+  Output output_;
   zipFile file_ = nullptr;
   std::unordered_set<std::string> names_;
 };

@@ -1,10 +1,12 @@
 #include "etude/distribute/detail/replicated_plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "etude/base/error.hpp"
 #include "etude/base/threads.hpp"
+#include "etude/distribute/workers.hpp"
 #include "etude/execution/device_libraries.hpp"
 
 namespace etude {
@@ -32,6 +34,22 @@ bool alike(const std::vector<std::vector<ReplicaSum>>& a, const std::vector<std:
   return std::ranges::equal(a, b, [&](const auto& x, const auto& y) { return std::ranges::equal(x, y, same); });
 }
 
+/// A number for the batch of a plan, its all-reduces and its results: equal ones have equal numbers.
+std::int64_t signature_of(const std::vector<std::vector<ReplicaSum>>& buckets, const Plan& plan, const Shard& shard) {
+  std::uint64_t hash = 14695981039346656037U;
+  const auto mix = [&](std::uint64_t number) { hash = (hash ^ number) * 1099511628211U; };
+  for (const auto& bucket : buckets) {
+    mix(bucket.size());
+    for (const ReplicaSum& value : bucket) {
+      mix(static_cast<std::uint64_t>(value.dtype));
+      mix(static_cast<std::uint64_t>(value.count));
+    }
+  }
+  mix(plan.result_count());
+  mix(static_cast<std::uint64_t>(shard.batch));
+  return static_cast<std::int64_t>(hash);
+}
+
 }  // namespace
 
 RowRange rows_of(std::int64_t batch, int replicas, int index) {
@@ -48,7 +66,7 @@ Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, s
 
 Replicas replicas_of(StrategyPtr strategy) {
   Replicas result{std::move(strategy), {}};
-  for (int replica = 0; replica < result.strategy->num_replicas_in_sync(); ++replica)
+  for (int replica = 0; replica < result.strategy->num_local_replicas(); ++replica)
     result.arenas.push_back(std::make_shared<Arena>(result.strategy->device(replica)));
   return result;
 }
@@ -59,7 +77,7 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
   for (std::size_t i = 0; i < logs.size(); ++i)
     if (graph.varies(logs[i].id())) varying_logs_.push_back(i);
   steps_ = std::ranges::min_element(plans_, {}, &Plan::steps)->steps();
-  if (replicas() < strategy_->num_replicas_in_sync())
+  if (graph.shard().replicas < strategy_->num_replicas_in_sync())
     for (const Graph::Assignment& assignment : graph.assignments()) assigned_.push_back(assignment.variable);
   buckets_ = buckets_of(plans_.front(), plans_.size());
   for (std::size_t i = 1; i < plans_.size(); ++i)
@@ -67,12 +85,31 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
           "replica 0 all-reduces other Values than replica ", i,
           " - expected the same all-reduces, of the same shapes, for any number of rows - all-reduce sums over "
           "rows, not rows.");
+  if (Workers* const workers = strategy_->others()) agree(*workers, graph);
   recordings_.resize(static_cast<std::size_t>(steps_));
   on_host_ = std::ranges::all_of(plans_, [](const Plan& plan) { return plan.device().reads_host_memory(); });
   if (on_host_ || replicas() == 1 || strategy_->all_reduces_on_device()) return;
   for (const Plan& plan : plans_) {
     const auto all_reduces = std::ranges::count_if(plan.instructions(), is_all_reduce);
     chunks_.emplace_back(static_cast<std::size_t>(steps_ * (all_reduces + 1)));
+  }
+}
+
+/// Compares the plans of all processes, so that none waits for an all-reduce that others do not have, and learns how
+/// many rows of each result they have.
+void ReplicatedPlan::agree(Workers& workers, const Graph& graph) {
+  const std::vector<std::int64_t> signatures = workers.all_gather(signature_of(buckets_, plan(), graph.shard()));
+  for (std::size_t rank = 1; rank < signatures.size(); ++rank)
+    check(signatures[rank] == signatures.front(), ErrorKind::state, strategy_->name(),
+          "rank 0 has another batch, or all-reduces other Values, than rank ", rank,
+          " - expected the same program and the same data in all processes, and the same all-reduces for any number of "
+          "rows - all-reduce sums over rows, not rows.");
+  check(varying_logs_.empty(), ErrorKind::internal, strategy_->name(),
+        "a log that differs between processes - expected logs that are all-reduced - this is a defect of the library.");
+  if (graph.shard().replicas == 1) return;  // each process computes all rows
+  for (std::size_t i = 0; i < plan().result_count(); ++i) {
+    const Shape& shape = plan().result_shape(i);
+    worker_rows_.push_back(workers.all_gather(shape.rank() > 0 ? shape[0] : 0));
   }
 }
 
@@ -104,8 +141,23 @@ bool ReplicatedPlan::run_uploaded() {
     run_steps(steps);
   }
   for (Plan& plan : plans_) plan.end();
-  for (Variable& variable : assigned_) variable.broadcast(replicas());
+  share_assigned();
   return true;
+}
+
+/// Gives the variables that the step assigned to the replicas that had no shard. Processes without one computed the
+/// step themselves, but perhaps on other hardware, and get the bits of rank 0.
+void ReplicatedPlan::share_assigned() {
+  Workers* const workers = assigned_.empty() ? nullptr : strategy_->others();
+  for (Variable& variable : assigned_) {
+    if (!workers) {
+      variable.broadcast(replicas());
+      continue;
+    }
+    Tensor value = variable.value();
+    workers->broadcast({value.raw(), value.bytes()});
+    variable.assign(value);
+  }
 }
 
 void ReplicatedPlan::run_steps(std::int64_t steps) {
@@ -206,12 +258,24 @@ double ReplicatedPlan::log(std::size_t index) const {
 
 Shape ReplicatedPlan::result_shape(std::size_t index) const {
   Shape shape = plans_.front().result_shape(index);
+  if (has_device_libraries && shape.rank() > 0 && !worker_rows_.empty()) {
+    shape[0] = std::accumulate(worker_rows_[index].begin(), worker_rows_[index].end(), std::int64_t{0});
+    return shape;
+  }
   if (shape.rank() > 0)
     for (int replica = 1; replica < replicas(); ++replica) shape[0] += plan(replica).result_shape(index)[0];
   return shape;
 }
 
 void ReplicatedPlan::read_result(std::size_t index, std::byte* out) const {
+  if (has_device_libraries && !worker_rows_.empty() && plan().result_shape(index).rank() > 0) {
+    const Tensor own = plan().result(index);
+    std::vector<std::size_t> sizes;
+    for (const std::int64_t rows : worker_rows_[index])
+      sizes.push_back(own.bytes() / static_cast<std::size_t>(std::max<std::int64_t>(own.shape()[0], 1)) *
+                      static_cast<std::size_t>(rows));
+    return strategy_->others()->all_gather({own.raw(), own.bytes()}, sizes, out);
+  }
   for (const Plan& plan : plans_) {
     plan.read_result(index, out);
     const Shape& shape = plan.result_shape(index);

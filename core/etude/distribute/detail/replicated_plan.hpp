@@ -30,8 +30,8 @@ Replicas replicas_of(StrategyPtr strategy);
 class ReplicatedPlan {
  public:
   /// `plans` belong to the replicas that have a shard of the batch, in their order. If the strategy has more replicas,
-  /// the others get copies of the assigned variables. `graph` is that of the first replica. Throws Error(state) if the
-  /// all-reduces of the plans differ.
+  /// the others get copies of the assigned variables. `graph` is that of the first replica. With several processes, all
+  /// of them make their plan at the same time. Throws Error(state) if the all-reduces of the plans differ.
   ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, const Graph& graph, std::span<const Value> logs);
 
   int replicas() const { return static_cast<int>(plans_.size()); }
@@ -68,6 +68,8 @@ class ReplicatedPlan {
   void run_step(std::int64_t step);
   void join(std::vector<ReplicaSum>& bucket);
   void await_all() noexcept;
+  void agree(Workers& workers, const Graph& graph);
+  void share_assigned();
 
   std::vector<Plan> plans_;
   StrategyPtr strategy_;
@@ -84,6 +86,8 @@ class ReplicatedPlan {
   std::vector<std::vector<std::unique_ptr<Device::Recording>>> chunks_;
   std::vector<std::size_t> next_chunks_;  ///< by replica
   bool on_host_;
+  /// With several processes, each of which has a shard: by result, the rows of each process.
+  std::vector<std::vector<std::int64_t>> worker_rows_;
 };
 
 }  // namespace etude

@@ -98,20 +98,58 @@ Json call_json(const Layer& layer, Json tensors) {
 
 CallReader::CallReader(const Json& layers) : layers_(layers) {
   for (const Json& layer : layers) {
-    const std::string& class_name = class_name_in(layer);
-    if (is_op(layer)) ops_.insert(field_in<std::string>(layer, "name", "Functional", ""));
-    makes_mask_ |= class_name == "Masking" || is_model_class(class_name);
-    const auto mask_zero = config_in(layer).find("mask_zero");
-    makes_mask_ |= mask_zero != config_in(layer).end() && *mask_zero == true;
+    const Json& config = config_in(layer);
+    const auto name = field_in<std::string>(layer, "name", "Functional", "");
+    if (is_op(layer)) ops_[name] = &layer;
+    const auto mask_zero = config.find("mask_zero"), mask_value = config.find("mask_value");
+    const bool masks_zero = mask_zero != config.end() && *mask_zero == true;
+    const auto nodes = layer.find("inbound_nodes");
+    if (!(masks_zero || class_name_in(layer) == "Masking") || nodes == layer.end()) continue;
+    std::vector<const Json*> inputs;
+    add_all(*nodes, inputs);
+    const Json number = masks_zero || mask_value == config.end() ? Json(0) : *mask_value;
+    for (const Json* history : inputs) masked_.push_back({history, number});
   }
 }
 
-bool CallReader::passes_mask(const Json& mask) const {
-  std::vector<const Json*> histories;
-  add_all(mask, histories);
-  return makes_mask_ && std::ranges::all_of(histories, [&](const Json* history) {
-           return ops_.contains(history->front().get_ref<const std::string&>());
+/// Whether an op is that by which Keras computes the mask of a layer. Zeros and ones are the masks of tensors without
+/// one beside tensors that have one.
+bool CallReader::creates_mask(const Json& op, const Json& arguments) const {
+  const std::string& class_name = class_name_in(op);
+  if (class_name == "ZerosLike" || class_name == "OnesLike") return true;
+  if (class_name != "NotEqual" || !arguments.is_array() || arguments.size() != 2) return false;
+  std::vector<const Json*> compared;
+  add_all(arguments[0], compared);
+  return compared.size() == 1 && std::ranges::any_of(masked_, [&](const Masked& each) {
+           return *each.history == *compared.front() && each.number == arguments[1];
          });
+}
+
+/// Whether ops compute it of masks that layers create, and of nothing else.
+bool CallReader::passes_mask(const Json& mask) const {
+  std::vector<const Json*> open;
+  std::set<std::string> known;
+  add_all(mask, open);
+  bool is_created = false;
+  while (!open.empty()) {
+    const auto& name = open.back()->front().get_ref<const std::string&>();
+    open.pop_back();
+    if (!known.insert(name).second) continue;
+    const auto op = ops_.find(name);
+    if (op == ops_.end()) return false;
+    const auto nodes = op->second->find("inbound_nodes");
+    // An op is called once.
+    if (nodes == op->second->end() || !nodes->is_array() || nodes->size() != 1) return false;
+    const Json& node = nodes->front();
+    const auto arguments = node.is_object() ? node.find("args") : node.end();
+    if (arguments == node.end()) return false;
+    const std::size_t before = open.size();
+    const bool creates = creates_mask(*op->second, *arguments);
+    if (!creates) add_all(node, open);
+    if (!creates && open.size() == before) return false;
+    is_created |= creates;
+  }
+  return is_created;
 }
 
 void CallReader::add_named(const Json& arguments, const std::string& layer, std::vector<const Json*>& inputs) const {

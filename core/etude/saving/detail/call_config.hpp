@@ -1,6 +1,7 @@
 #pragma once
 
 /// Private to core/saving: the calls of layers in Functional models as JSON, in the forms of Keras 3 and Keras 2.
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,8 +15,9 @@ namespace etude {
 Json call_json(const Layer& layer, Json tensors);
 
 /// The histories of the inputs of a call, in the order of Étude's inputs: those of arguments, then those that have
-/// names. Throws Error(data) for arguments that are no tensors, unless they have their defaults. A mask that Keras
-/// passes on from layer to layer is left out, as there is one that creates it: Étude passes it on, too.
+/// names. Throws Error(data) for arguments that are no tensors, unless they have their defaults. A mask that a layer
+/// creates, and that Keras passes on from layer to layer, is left out: Étude passes it on, too. Any other one is an
+/// argument of the caller.
 class CallReader {
  public:
   /// Reads calls of the layers of a Functional model.
@@ -31,9 +33,17 @@ class CallReader {
   void add_named(const Json& arguments, const std::string& layer, std::vector<const Json*>& inputs) const;
   bool passes_mask(const Json& mask) const;
 
+  /// A tensor of which a layer creates a mask: that of all elements that are not `number`.
+  struct Masked {
+    const Json* history;
+    Json number;
+  };
+  bool creates_mask(const Json& op, const Json& arguments) const;
+
   const Json& layers_;
-  std::set<std::string> ops_, needed_;
-  bool makes_mask_ = false;
+  std::map<std::string, const Json*> ops_;
+  std::set<std::string> needed_;
+  std::vector<Masked> masked_;
 };
 
 }  // namespace etude

@@ -4,10 +4,12 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "etude/base/detail/crc32c.hpp"
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/json.hpp"
+#include "etude/saving/detail/safetensors_file.hpp"
 
 namespace etude {
 namespace {
@@ -35,24 +37,21 @@ std::string_view bytes_of(const Tensor& tensor) {
   return {reinterpret_cast<const char*>(tensor.raw()), tensor.bytes()};
 }
 
-ComposedFile compose(const TensorGroup& group) {
-  ComposedFile file{group.name + std::string(tensors_ending), safetensors_header(group.tensors, {})};
-  for (const NamedTensor& named : group.tensors) file.body.push_back(named.tensor);
-  return file;
-}
-
 ComposedFile compose(const Document& document) {
   ComposedFile file{document.name + std::string(document_ending), document.json};
   parse_json(file.head, file.name);
   return file;
 }
 
-Json entry_of(const ComposedFile& file) {
-  std::uint64_t size = 0;
-  std::uint32_t sum = 0;
-  for (const std::string_view piece : file.pieces()) {
-    size += piece.size();
-    sum = crc32c(piece, sum);
+/// The manifest's entry of a file. `tensors` gets the checksum of each tensor.
+Json entry_of(const ComposedFile& file, Json& tensors) {
+  std::uint64_t size = file.head.size();
+  std::uint32_t sum = crc32c(file.head);
+  for (const StoredTensor& stored : file.body) {
+    const Tensor tensor = stored.read();
+    size += tensor.bytes();
+    sum = crc32c(bytes_of(tensor), sum);
+    add_member(tensors, stored.name, hex(crc32c(bytes_of(tensor))));
   }
   return {{"name", file.name}, {"size", size}, {"crc32c", hex(sum)}};
 }
@@ -124,12 +123,13 @@ Manifest::File parse_entry(const Json& json, const std::string& path) {
 }
 
 /// The damaged file's tensor, if it can be determined.
-std::string damaged_tensor(const Manifest::File& file, std::span<const std::byte> bytes, const std::string& path) {
+std::string damaged_tensor(const Manifest::File& file, const std::shared_ptr<FileSource>& source,
+                           const std::string& path) {
   try {
-    for (const auto& [name, tensor] : parse_safetensors(bytes, path).tensors) {
-      const auto told = std::ranges::find(file.tensors, name, &std::pair<std::string, std::uint32_t>::first);
-      if (told != file.tensors.end() && told->second != crc32c(bytes_of(tensor)))
-        return ", in the tensor \"" + name + '"';
+    for (const StoredTensor& tensor : open_safetensors(source, path).tensors) {
+      const auto told = std::ranges::find(file.tensors, tensor.name, &std::pair<std::string, std::uint32_t>::first);
+      if (told != file.tensors.end() && told->second != crc32c(bytes_of(tensor.read())))
+        return ", in the tensor \"" + tensor.name + '"';
     }
   } catch (const Error&) {
     return ", in its header";
@@ -137,12 +137,24 @@ std::string damaged_tensor(const Manifest::File& file, std::span<const std::byte
   return "";
 }
 
-void compare(const Manifest::File& file, std::span<const std::byte> bytes, const std::string& path) {
-  check(bytes.size() == file.size, ErrorKind::data, "checkpoint", '"', path, "\" has ", bytes.size(),
+std::uint32_t sum_of(FileSource& source) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 18;
+  std::string buffer(static_cast<std::size_t>(std::min(source.size(), most)), ' ');
+  std::uint32_t sum = 0;
+  for (std::uint64_t done = 0; done < source.size(); done += buffer.size()) {
+    buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), source.size() - done)));
+    source.read(done, std::as_writable_bytes(std::span(buffer)));
+    sum = crc32c(buffer, sum);
+  }
+  return sum;
+}
+
+void compare(const Manifest::File& file, const std::shared_ptr<FileSource>& source, const std::string& path) {
+  check(source->size() == file.size, ErrorKind::data, "checkpoint", '"', path, "\" has ", source->size(),
         " bytes - expected ", file.size, ", as in its manifest - the file is damaged or cut off.");
-  const std::uint32_t sum = crc32c(bytes);
+  const std::uint32_t sum = sum_of(*source);
   if (sum == file.crc32c) return;
-  fail(ErrorKind::data, "checkpoint", '"', path, "\" differs from what was written", damaged_tensor(file, bytes, path),
+  fail(ErrorKind::data, "checkpoint", '"', path, "\" differs from what was written", damaged_tensor(file, source, path),
        ": CRC-32C ", hex(sum), " - expected ", hex(file.crc32c), " - the file is damaged.");
 }
 
@@ -162,29 +174,31 @@ const std::string& Checkpoint::document(std::string_view name) const {
   return found->json;
 }
 
-std::vector<std::string_view> ComposedFile::pieces() const {
-  std::vector<std::string_view> result{head};
-  for (const Tensor& tensor : body) result.push_back(bytes_of(tensor));
-  return result;
+void ComposedFile::visit_pieces(const std::function<void(std::string_view)>& visit) const {
+  visit(head);
+  for (const StoredTensor& stored : body) visit(bytes_of(stored.read()));
 }
 
-std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial) {
+std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial,
+                                             std::vector<StoredGroup> groups) {
   std::vector<ComposedFile> files;
   std::vector<Json> entries;
   std::set<std::string> names{std::string(manifest_name)};
-  const auto add = [&](ComposedFile file) -> Json& {
+  const auto add = [&](ComposedFile file, bool has_tensors) {
     check(is_file_name(file.name) && names.insert(file.name).second, ErrorKind::value, "checkpoint", "a file named \"",
           file.name, "\" - expected letters, digits, _, - and ., and each name once - rename it.");
-    entries.push_back(entry_of(file));
-    files.push_back(std::move(file));
-    return entries.back();
-  };
-  for (const TensorGroup& group : checkpoint.tensors) {
     Json sums = Json::object();
-    for (const auto& [name, tensor] : group.tensors) add_member(sums, name, hex(crc32c(bytes_of(tensor))));
-    add(compose(group))["tensors"] = std::move(sums);
-  }
-  for (const Document& document : checkpoint.documents) add(compose(document));
+    entries.push_back(entry_of(file, sums));
+    if (has_tensors) entries.back()["tensors"] = std::move(sums);
+    files.push_back(std::move(file));
+  };
+  const auto add_group = [&](const std::string& name, std::vector<StoredTensor> tensors) {
+    std::string header = header_of_tensors(tensors, {});
+    add({name + std::string(tensors_ending), std::move(header), std::move(tensors)}, true);
+  };
+  for (const TensorGroup& group : checkpoint.tensors) add_group(group.name, stored_tensors(group.tensors));
+  for (StoredGroup& group : groups) add_group(group.name, std::move(group.tensors));
+  for (const Document& document : checkpoint.documents) add(compose(document), false);
   files.push_back(compose_manifest(checkpoint, serial, std::move(entries)));
   return files;
 }
@@ -214,22 +228,26 @@ Manifest parse_manifest(std::string_view text, const std::string& path) {
   return manifest;
 }
 
-void verify_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path) {
-  for (const Manifest::File& file : manifest.files) compare(file, read(file.name, file.size), path + '/' + file.name);
+void verify_checkpoint(const Manifest& manifest, const OpenCheckpointFile& open, const std::string& path) {
+  for (const Manifest::File& file : manifest.files) compare(file, open(file.name), path + '/' + file.name);
 }
 
-Checkpoint parse_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path) {
+Checkpoint parse_checkpoint(const Manifest& manifest, const OpenCheckpointFile& open, const std::string& path) {
   Checkpoint checkpoint{.step = manifest.step, .tensors = {}, .run_id = manifest.run_id, .score = manifest.score};
   for (const Manifest::File& file : manifest.files) {
     const std::string file_path = path + '/' + file.name;
-    const std::vector<std::byte> bytes = read(file.name, file.size);
-    compare(file, bytes, file_path);
+    const std::shared_ptr<FileSource> source = open(file.name);
+    compare(file, source, file_path);
     if (file.name.ends_with(tensors_ending)) {
-      checkpoint.tensors.push_back(
-          {file.name.substr(0, file.name.size() - tensors_ending.size()), parse_safetensors(bytes, file_path).tensors});
+      TensorGroup& group = checkpoint.tensors.emplace_back();
+      group.name = file.name.substr(0, file.name.size() - tensors_ending.size());
+      for (StoredTensor& tensor : open_safetensors(source, file_path).tensors)
+        group.tensors.push_back({std::move(tensor.name), tensor.read()});
     } else if (file.name.ends_with(document_ending)) {
-      checkpoint.documents.push_back({file.name.substr(0, file.name.size() - document_ending.size()),
-                                      {reinterpret_cast<const char*>(bytes.data()), bytes.size()}});
+      Document& document = checkpoint.documents.emplace_back();
+      document.name = file.name.substr(0, file.name.size() - document_ending.size());
+      document.json.resize(static_cast<std::size_t>(source->size()));
+      source->read(0, std::as_writable_bytes(std::span(document.json)));
     }
   }
   return checkpoint;

@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "etude/base/detail/stored_tensor.hpp"
+#include "etude/base/file_source.hpp"
 #include "etude/saving/checkpoint.hpp"
 
 namespace etude {
@@ -20,19 +22,28 @@ namespace etude {
 constexpr int checkpoint_format_version = 1;
 constexpr std::string_view manifest_name = "manifest.json";
 
-/// A file to write: its first bytes, then the bytes of tensors, which it shares.
+/// Tensors of a checkpoint that are made when they are written, and not held together.
+struct StoredGroup {
+  std::string name;
+  std::vector<StoredTensor> tensors;
+};
+
+/// A file to write: its first bytes, then the bytes of tensors.
 struct ComposedFile {
   std::string name, head;
-  std::vector<Tensor> body = {};
+  std::vector<StoredTensor> body = {};
 
-  std::vector<std::string_view> pieces() const;
+  /// Calls `visit` with all bytes, piece by piece.
+  void visit_pieces(const std::function<void(std::string_view bytes)>& visit) const;
 };
 
 /// The files of a checkpoint in the order in which they are written. The manifest, which describes the others, is the
 /// last. `serial` numbers the checkpoints of a folder: the highest is the newest. Throws Error(value) for names that
 /// are invalid as file names or not unique, and the errors of safetensors_header; Error(data) for a document that is
 /// not valid JSON.
-std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial);
+/// `groups` follow the checkpoint's own; their tensors are read once here, for the checksums.
+std::vector<ComposedFile> compose_checkpoint(const Checkpoint& checkpoint, std::uint64_t serial,
+                                             std::vector<StoredGroup> groups = {});
 
 /// A manifest:
 ///
@@ -62,14 +73,14 @@ struct Manifest {
 /// Throws Error(data) for damaged text. Of a version newer than this library's, only format_version is read.
 Manifest parse_manifest(std::string_view text, const std::string& path);
 
-/// Returns the bytes of a file of the checkpoint, of which `size` are expected; throws Error(io) if it cannot.
-using ReadCheckpointFile = std::function<std::vector<std::byte>(const std::string& name, std::uint64_t size)>;
+/// Opens a file of the checkpoint; throws Error(io) if it cannot.
+using OpenCheckpointFile = std::function<std::shared_ptr<FileSource>(const std::string& name)>;
 
-/// Compares each file with the manifest, one after another. `path` is the folder's name in errors. Throws Error(data),
-/// naming the damaged file and if possible the damaged tensor, and the errors of `read`.
-void verify_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path);
+/// Compares each file with the manifest, one after another, piece by piece. `path` is the folder's name in errors.
+/// Throws Error(data), naming the damaged file and if possible the damaged tensor, and the errors of `open`.
+void verify_checkpoint(const Manifest& manifest, const OpenCheckpointFile& open, const std::string& path);
 
 /// The checkpoint that a manifest describes; throws what verify_checkpoint does.
-Checkpoint parse_checkpoint(const Manifest& manifest, const ReadCheckpointFile& read, const std::string& path);
+Checkpoint parse_checkpoint(const Manifest& manifest, const OpenCheckpointFile& open, const std::string& path);
 
 }  // namespace etude

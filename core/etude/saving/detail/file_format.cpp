@@ -25,12 +25,12 @@ constexpr Refusal refusals[]{
     {keras_shards, "is an index of weights in several files", "load them into a model of the same layers"},
     {safetensors_shards, "is an index of weights in several files", "load them into a model of the same layers"},
     {npz, "is an archive of arrays", "load its weights into a model of the same layers"},
-    {tfjs, "is a model of TensorFlow.js", "load its weights into a model of the same layers"},
+    {tfjs, "is a model of TensorFlow.js", "load it as a model, by the path of its model.json"},
     {saved_model, "is a SavedModel of TensorFlow, which contains code",
      "in Python, save its weights by \"numpy.savez(path, **{v.name: v for v in "
      "tf.saved_model.load(path).variables})\""},
     {tf_checkpoint, "is a checkpoint of TensorFlow",
-     "in Python, read its tensors by \"tf.train.load_checkpoint(path)\" and save them by \"numpy.savez\""},
+     "load its weights in C++, or in Python save what \"tf.train.load_checkpoint(path)\" reads by \"numpy.savez\""},
     {pickle, "is a pickle of Python, which contains code",
      "in Python, save what \"torch.load(path, weights_only=True)\" returns by \"safetensors.torch.save_file\""},
     {onnx, "is a model of ONNX", "in Python, save its initializers by \"numpy.savez\""},
@@ -48,30 +48,20 @@ FileFormat format_by_name(const std::string& path) {
     std::string_view text;
     FileFormat format;
   };
-  constexpr Ending endings[]{{".keras", keras},
-                             {".h5", hdf5},
-                             {".hdf5", hdf5},
-                             {".npz", npz},
-                             {".pb", saved_model},
-                             {".pbtxt", saved_model},
-                             {".ckpt", tf_checkpoint},
-                             {".index", tf_checkpoint},
-                             {".pt", pickle},
-                             {".pth", pickle},
-                             {".pkl", pickle},
-                             {".pickle", pickle},
-                             {".onnx", onnx},
-                             {".tflite", tflite},
-                             {".safetensors", safetensors}};
+  constexpr Ending endings[]{
+      {".keras", keras},    {".h5", hdf5},           {".hdf5", hdf5},          {".npz", npz},
+      {".pb", saved_model}, {".pbtxt", saved_model}, {".ckpt", tf_checkpoint}, {".index", tf_checkpoint},
+      {".pt", pickle},      {".pth", pickle},        {".pkl", pickle},         {".pickle", pickle},
+      {".onnx", onnx},      {".tflite", tflite},     {".json", tfjs},          {".safetensors", safetensors}};
   for (const auto& [text, format] : endings)
     if (has_ending(path, text)) return format;
   return unknown;
 }
 
-FileFormat format_of_archive(const std::string& path, std::span<const std::byte> bytes) {
+FileFormat format_of_archive(const std::string& path, const std::shared_ptr<FileSource>& source) {
   if (has_ending(path, ".npz")) return npz;
   if (has_ending(path, ".keras")) return keras;
-  const auto archive = open_archive(bytes, path);
+  const auto archive = open_archive(source, path);
   if (archive->find("config.json") && archive->find("metadata.json")) return keras;
   const auto& entries = archive->entries();
   const auto all = [&](auto holds) {
@@ -94,42 +84,37 @@ FileFormat format_of_folder(const std::string& path, Vfs& files) {
   return unknown;
 }
 
-constexpr std::string_view hdf5_signature = "\x89HDF\r\n\x1a\n", zip_signature = "PK\3\4";
-
-/// Reads only the beginning of files of Keras, which may be large.
-FileFormat format_of_file(const std::string& path, Vfs& files) {
-  const std::unique_ptr<FileSource> source = files.source(path);
-  std::string begin(static_cast<std::size_t>(std::min<std::uint64_t>(source->size(), hdf5_signature.size())), ' ');
-  source->read(0, std::as_writable_bytes(std::span(begin)));
-  if (begin == hdf5_signature) return hdf5;
-  if (begin.starts_with(zip_signature) && has_ending(path, ".keras")) return keras;
-  return format_of(path, files.read(path));
+/// The first bytes of a source, `most` if it has as many.
+std::string begin_of(FileSource& source, std::uint64_t most) {
+  std::string begin(static_cast<std::size_t>(std::min(source.size(), most)), ' ');
+  source.read(0, std::as_writable_bytes(std::span(begin)));
+  return begin;
 }
 
 }  // namespace
 
-FileFormat format_of(const std::string& path, std::span<const std::byte> bytes) {
-  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  constexpr std::size_t length_bytes = 8;
-  if (text.starts_with(hdf5_signature)) return hdf5;
-  if (text.starts_with(zip_signature) || text.starts_with("PK\5\6")) return format_of_archive(path, bytes);
+/// Reads only the beginning, except of archives, whose files it lists, and of JSON.
+FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source) {
+  constexpr std::size_t most = 4096, length_bytes = 8;
+  std::string text = begin_of(*source, most);
+  if (text.starts_with("\x89HDF\r\n\x1a\n")) return hdf5;
+  if (text.starts_with("PK\3\4") || text.starts_with("PK\5\6")) return format_of_archive(path, source);
   if (text.size() > length_bytes && text[length_bytes] == '{') return safetensors;
-  if (text.substr(0, 8).ends_with("TFL3")) return tflite;
+  if (text.substr(0, length_bytes).ends_with("TFL3")) return tflite;
   if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5) return pickle;
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
-  if (begin != text.npos && text[begin] == '{') {
-    const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
-    if (has("\"weightsManifest\"")) return tfjs;
-    if (!has("\"weight_map\"")) return unknown;
-    return has(".safetensors\"") ? safetensors_shards : keras_shards;
-  }
-  return format_by_name(path);
+  if (begin == text.npos || text[begin] != '{') return format_by_name(path);
+  text = begin_of(*source, source->size());
+  const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
+  if (has("\"weightsManifest\"")) return tfjs;
+  if (!has("\"weight_map\"")) return unknown;
+  return has(".safetensors\"") ? safetensors_shards : keras_shards;
 }
 
 FileFormat format_of(const std::string& path, Vfs& files) {
   switch (files.kind(path)) {
     case PathKind::folder: return format_of_folder(path, files);
-    case PathKind::file: return format_of_file(path, files);
+    case PathKind::file: return format_of(path, files.source(path));
     case PathKind::none: break;
   }
   return files.exists(path + ".index") ? tf_checkpoint : format_by_name(path);

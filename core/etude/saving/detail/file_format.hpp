@@ -2,7 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -32,7 +32,7 @@ enum class FileFormat : std::uint8_t {
 /// TensorFlow names checkpoints by the common beginning of their files' names.
 FileFormat format_of(const std::string& path, Vfs& files);
 /// The format of a file with these contents.
-FileFormat format_of(const std::string& path, std::span<const std::byte> bytes);
+FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source);
 
 /// Throws Error(value) that names the format and the way to convert it. `expected` is what the caller reads, such as "a
 /// file of weights"; `where` is the caller's name in errors.

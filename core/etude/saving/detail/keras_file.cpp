@@ -23,12 +23,10 @@ namespace {
 constexpr const char* weights_name = "model.weights.h5";
 constexpr const char* config_name = "config.json";
 
-/// The bytes of a .keras file, and the files in it.
+/// A .keras file, and the files in it.
 struct KerasArchive {
   explicit KerasArchive(const std::string& file)
-      : path(file),
-        bytes(std::make_shared<const std::vector<std::byte>>(vfs_or_host({}, "load_model")->read(file))),
-        reader(open_archive(*bytes, file)) {}
+      : path(file), reader(open_archive(vfs_or_host({}, "load_model")->source(file), file)) {}
 
   const ArchiveEntry& entry(const char* name) const {
     const ArchiveEntry* found = reader->find(name);
@@ -55,18 +53,18 @@ struct KerasArchive {
     add_vocabularies(config, {text_at, weights_at}, path);
     return config;
   }
-  hdf5::Reader weights() const {
-    const ArchiveEntry& stored = entry(weights_name);
-    std::shared_ptr<FileSource> source;
-    if (const auto view = reader->view(stored))
-      source = std::make_shared<MemorySource>(*view, bytes);
-    else
-      source = std::make_shared<MemorySource>(reader->read_all(stored));
-    return {std::move(source), path + '/' + weights_name};
+  /// The version of Keras that wrote the file; empty if it is not known.
+  std::string version() const {
+    const ArchiveEntry* found = reader->find("metadata.json");
+    if (!found) return {};
+    const std::vector<std::byte> text = reader->read_all(*found);
+    const Json json = parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path + "/metadata.json");
+    const auto version = json.find("keras_version");
+    return version != json.end() && version->is_string() ? version->get<std::string>() : std::string();
   }
+  hdf5::Reader weights() const { return {reader->source(entry(weights_name)), path + '/' + weights_name}; }
 
   std::string path;
-  std::shared_ptr<const std::vector<std::byte>> bytes;
   std::unique_ptr<ArchiveReader> reader;
 };
 
@@ -109,10 +107,13 @@ std::optional<std::vector<StoredVariable>> find_optimizer(hdf5::Reader& file, co
   if (!has_keras_variables(optimizer)) return {};
   KerasWeights group = keras_optimizer_weights(optimizer, config).front();
   std::vector<Variable>& variables = group.variables;
-  // Files of Keras 2 lack the learning rate, which the config has, too.
-  if (file.kind(group.path) == hdf5::ObjectKind::group && file.list(group.path).size() + 1 == variables.size() &&
-      variables[1].name().ends_with("/learning_rate"))
+  const std::size_t count = file.kind(group.path) == hdf5::ObjectKind::group ? file.list(group.path).size() : 0;
+  const bool has_rate = variables.size() > 1 && variables[1].name().ends_with("/learning_rate");
+  // Files of Keras 2 lack the learning rate, which the config has, too; before the first step there are no slots.
+  if (has_rate && count + 1 == variables.size())
     variables.erase(variables.begin() + 1);
+  else if (count == (has_rate ? 2 : 1) && count < variables.size())
+    variables.resize(count);
   std::vector<std::string> skipped;
   std::vector<StoredVariable> stored = find_keras_groups(file, std::span(&group, 1), "load_model", &skipped);
   if (!skipped.empty()) return {};
@@ -177,6 +178,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   const KerasArchive archive(path);
   Json config = archive.config();
   take_strings(config, path);
+  check_same_activations(config, archive.version(), "load_model");
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
   hdf5::Reader file = archive.weights();
@@ -206,6 +208,7 @@ ModelPtr load_h5(const std::string& path, bool compile) {
   Json json = parse_json(*config, path + "/model_config");
   if (const std::optional<std::string> training = file.text("", "training_config"); training && json.is_object())
     json["training_config"] = parse_json(*training, path + "/training_config");
+  check_same_activations(json, file.text("", "keras_version").value_or(""), "load_model");
   const SharedObjects shared;
   const ModelPtr model = without_values(json, path);
   assign_stored(find_keras2_weights(file, *model, false, "load_model", nullptr));
@@ -217,18 +220,10 @@ ModelPtr load_h5(const std::string& path, bool compile) {
 
 void save_keras_weights(const Model& model, const std::string& path) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "save_weights");
-  const std::string unfinished = path + ".tmp";
-  try {
-    const std::unique_ptr<FileSink> sink = files->open(unfinished, false);
-    write_keras_groups(
-        keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { sink->append(bytes); });
-    sink->sync();
-  } catch (...) {
-    files->discard(unfinished);
-    throw;
-  }
-  files->rename(unfinished, path);
-  files->sync_folder(parent_of(path));
+  FileReplacement made(*files, path);
+  write_keras_groups(
+      keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { made.file().append(bytes); });
+  made.commit();
 }
 
 void load_keras_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {

@@ -163,11 +163,12 @@ bool is_keras2(hdf5::Reader& file) {
 }
 
 void assign_stored(const std::vector<StoredVariable>& stored) {
-  std::vector<Tensor> values;
-  for (const auto& [variable, file, dataset] : stored) values.push_back(file->read(dataset, variable.dtype()));
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    Variable target = stored[i].variable;
-    target.assign(std::move(values[i]));
+  // What is damaged is found before the first one is set. Variables without a value have nothing to lose.
+  for (const auto& [variable, file, dataset] : stored)
+    if (variable.replicas() > 0) static_cast<void>(file->read(dataset, variable.dtype()));
+  for (const auto& [variable, file, dataset] : stored) {
+    Variable target = variable;
+    target.assign(file->read(dataset, variable.dtype()));
   }
 }
 

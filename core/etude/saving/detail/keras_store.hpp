@@ -43,7 +43,7 @@ std::vector<StoredVariable> find_keras2_weights(hdf5::Reader& file, const Model&
 /// Whether a file is one of Keras 2.
 bool is_keras2(hdf5::Reader& file);
 
-/// Reads all values, then sets them: all or none.
+/// Sets them: all or none. One value is in memory at a time; all are read once before the first is set.
 void assign_stored(const std::vector<StoredVariable>& stored);
 
 /// The path of a group, or of a folder of assets, in files of Keras 2.13 to 3.0.

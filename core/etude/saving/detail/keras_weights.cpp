@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 #include <string_view>
 
 #include "etude/classes/detail/snake_case.hpp"
+#include "etude/saving/detail/numbering.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -74,13 +74,9 @@ class Walk {
   }
 
   void visit_list(const std::vector<LayerPtr>& layers, const std::string& path) {
-    std::map<std::string, int> counts;
-    for (const LayerPtr& each : layers) {
-      if (each->is_operation()) continue;
-      const std::string kind = snake_case(each->class_name());
-      const int number = counts[kind]++;
-      visit(*each, path + kind + (number ? '_' + std::to_string(number) : "") + '/');
-    }
+    Numbering numbering;
+    for (const LayerPtr& each : layers)
+      if (!each->is_operation()) visit(*each, path + numbering.next(snake_case(each->class_name())) + '/');
   }
 
   /// The layer's own variables, and those of its parts, which are layers of their own in Keras.

@@ -1,16 +1,20 @@
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
+#include "etude/base/memory_vfs.hpp"
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/checkpoint_writes.hpp"
 #include "etude/saving/detail/file_format.hpp"
-#include "etude/saving/detail/keras_file.hpp"
+#include "etude/saving/detail/format_functions.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/save_model.hpp"
+#include "etude/saving/detail/tf_weights.hpp"
 #include "etude/saving/detail/weights_file.hpp"
 
 // Implements Model::save_weights and Model::load_weights.
@@ -37,14 +41,19 @@ bool matches(const std::string& pattern, const std::string& name, const std::str
 }
 
 /// The tensors of a file under the names of the model's weights, with kernels in Keras's order of axes.
-std::vector<NamedTensor> mapped_weights(const std::string& path, const LoadWeightsOptions& options,
-                                        const std::string& where) {
-  const auto name_of = [&](const std::string& name) { return renamed(name, options.map, where); };
-  std::vector<NamedTensor> tensors = read_weights(path, where, name_of);
+std::vector<StoredTensor> mapped_weights(const std::string& path, FileFormat format, const LoadWeightsOptions& options,
+                                         const std::string& where) {
+  const auto names_in = functions_of(format).weight_names;
+  std::function<std::string(const std::string&)> name_of;
+  if (names_in && options.map.empty())
+    name_of = names_in(path);
+  else
+    name_of = [&](const std::string& name) { return renamed(name, options.map, where); };
+  std::vector<StoredTensor> tensors = read_weights(path, where, name_of);
   std::map<std::string, std::string> origins;
-  for (NamedTensor& tensor : tensors) {
+  for (StoredTensor& tensor : tensors) {
     if (!options.transpose.empty() && matches(options.transpose, tensor.name, where))
-      tensor.tensor = as_keras_kernel(tensor, where);
+      tensor = as_keras_kernel(std::move(tensor), where);
     std::string name = name_of(tensor.name);
     const auto [origin, is_new] = origins.emplace(name, tensor.name);
     check(is_new, ErrorKind::data, where, '"', origin->second, "\" and \"", tensor.name, "\" are both named \"", name,
@@ -66,14 +75,14 @@ std::vector<std::string> missing_in(const std::vector<First>& names, const std::
 }
 
 /// Removes from both lists what has no counterpart of the same name and shape, and warns about the weights.
-void keep_matching(std::vector<NamedVariable>& weights, std::vector<NamedTensor>& tensors, const std::string& where) {
-  std::map<std::string_view, const Tensor*> by_name;
-  for (const NamedTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor.tensor);
+void keep_matching(std::vector<NamedVariable>& weights, std::vector<StoredTensor>& tensors, const std::string& where) {
+  std::map<std::string_view, const Shape*> by_name;
+  for (const StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor.shape);
   std::vector<std::string> kept;
   std::vector<NamedVariable> matching;
   for (const NamedVariable& weight : weights) {
     const auto found = by_name.find(weight.name);
-    if (found != by_name.end() && found->second->shape() == weight.variable.shape())
+    if (found != by_name.end() && *found->second == weight.variable.shape())
       matching.push_back(weight);
     else
       kept.push_back(weight.name);
@@ -83,7 +92,7 @@ void keep_matching(std::vector<NamedVariable>& weights, std::vector<NamedTensor>
                           "; they keep their values.");
   std::set<std::string> names;
   for (const NamedVariable& weight : matching) names.insert(weight.name);
-  std::erase_if(tensors, [&](const NamedTensor& tensor) { return !names.contains(tensor.name); });
+  std::erase_if(tensors, [&](const StoredTensor& tensor) { return !names.contains(tensor.name); });
   weights = std::move(matching);
 }
 
@@ -102,21 +111,35 @@ void save_weights(const Model& model, const std::string& path, const SaveOptions
   check_built(model, "save_weights");
   check_may_write(path, options, "save_weights");
   const CheckpointWriteTimer timer;
-  if (path.ends_with(".weights.h5")) return save_keras_weights(model, path);
-  write_weights(path, values_of(named_weights(model)));
+  if (path.ends_with(".weights.h5")) return functions_of(FileFormat::hdf5).save_weights(model, path);
+  write_weights(path, stored_values_of(named_weights(model)));
+}
+
+std::shared_ptr<Vfs> files_with(const std::string& name, std::span<const std::byte> bytes) {
+  auto files = std::make_shared<MemoryVfs>();
+  files->open(name, false)->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  return files;
+}
+
+void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options) {
+  const FilesScope scope(files_with("weights", bytes));
+  LoadWeightsOptions rest = options;
+  rest.files = nullptr;
+  load_weights(model, "weights", rest);
 }
 
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
+  const FilesScope scope(options.files);
   check_is_path(path, "load_weights");
   check_built(model, "load_weights");
   const FileFormat format = format_of(path, *vfs_or_host({}, "load_weights"));
-  if (format == FileFormat::keras || format == FileFormat::hdf5 || format == FileFormat::keras_shards)
-    return load_keras_weights(model, path, options);
+  if (const auto load = functions_of(format).load_weights) return load(model, path, options);
   check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
         "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
+  if (format == FileFormat::tf_checkpoint) return load_tf_checkpoint(model, path, options);
   const std::string where = "load_weights \"" + path + '"';
   std::vector<NamedVariable> weights = named_weights(model);
-  std::vector<NamedTensor> tensors = mapped_weights(path, options, where);
+  std::vector<StoredTensor> tensors = mapped_weights(path, format, options, where);
   if (options.skip_mismatch) {
     keep_matching(weights, tensors, where);
   } else {
@@ -125,7 +148,7 @@ void load_weights(Model& model, const std::string& path, const LoadWeightsOption
           first_names(others), " - expected the names of the model's ", weights.size(),
           " weights - load the file into the model that saved it, or rename its tensors by `map`.");
   }
-  assign_all(weights, tensors, where);
+  assign_all(weights, std::move(tensors), where);
 }
 
 }  // namespace etude

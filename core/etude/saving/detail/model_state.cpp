@@ -2,9 +2,12 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
+#include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/classes/detail/snake_case.hpp"
+#include "etude/saving/detail/numbering.hpp"
 
 namespace etude {
 namespace {
@@ -23,12 +26,10 @@ class Walk {
 
  private:
   void visit_inside(const Layer& layer, const std::string& path) {
-    std::map<std::string, int> counts;
+    Numbering numbering;
     for (const LayerPtr& inner : layer.layers()) {
-      const std::string kind = snake_case(inner->class_name());
-      const int number = counts[kind]++;
+      const std::string name = path + numbering.next(snake_case(inner->class_name()));
       if (!seen_.insert(inner.get()).second) continue;
-      const std::string name = path + kind + (number ? '_' + std::to_string(number) : "");
       visit_inside(*inner, name + '/');
       layers.push_back({name, inner});
     }
@@ -40,13 +41,12 @@ class Walk {
 std::vector<NamedVariable> gather(const Layer& layer, Own own) {
   std::vector<NamedVariable> result;
   const auto add = [&](const Layer& of, const std::string& path) {
-    std::map<std::string, int> counts;  // variables that a user created may have equal names
+    Numbering numbering;  // variables that a user created may have equal names
     for (const Variable& variable : (of.*own)()) {
       const std::string& own_name = variable.name();
       const bool prefixed = own_name.starts_with(of.name() + '/');
       const std::string name = path + own_name.substr(prefixed ? of.name().size() + 1 : own_name.rfind('/') + 1);
-      const int number = counts[name]++;
-      result.push_back({name + (number ? '_' + std::to_string(number) : ""), variable});
+      result.push_back({numbering.next(name), variable});
     }
   };
   for (const auto& [name, inner] : Walk(layer).layers) add(*inner, name + '/');
@@ -58,6 +58,23 @@ std::vector<NamedVariable> gather(const Layer& layer, Own own) {
 
 std::vector<NamedVariable> named_weights(const Layer& layer) { return gather(layer, &Layer::own_weights); }
 std::vector<NamedVariable> named_states(const Layer& layer) { return gather(layer, &Layer::own_states); }
+
+void clear_states(const Layer& layer, std::string_view where) {
+  constexpr std::int64_t least = std::int64_t{1} << 20, factor = 64;
+  std::int64_t most = least, bytes = 0;
+  for (const auto& [name, weight] : named_weights(layer))
+    most = checked::add_or_most(most, checked::multiply_or_most(weight.size(), factor));
+  std::vector<NamedVariable> states = named_states(layer);
+  std::erase_if(states, [](const NamedVariable& state) { return state.variable.replicas() > 0; });
+  for (const auto& [name, state] : states) {
+    std::int64_t size = static_cast<std::int64_t>(size_of(state.dtype()));
+    for (const std::int64_t extent : state.shape()) size = checked::multiply_or_most(size, extent);
+    bytes = checked::add_or_most(bytes, size);
+  }
+  check(bytes <= most, ErrorKind::data, where, "states of ", bytes, " bytes between the batches - expected at most ",
+        most, ", as far as the weights justify - build the model for a smaller batch.");
+  for (auto& [name, state] : states) state.assign(Tensor(state.shape(), state.dtype()));
+}
 
 std::vector<NamedVariable> numbered(const std::vector<Variable>& variables) {
   std::vector<NamedVariable> result;
@@ -77,22 +94,43 @@ std::vector<NamedTensor> values_of(const std::vector<NamedVariable>& variables) 
   return result;
 }
 
-void assign_all(const std::vector<NamedVariable>& variables, const std::vector<NamedTensor>& tensors,
+std::vector<StoredTensor> stored_values_of(const std::vector<NamedVariable>& variables) {
+  std::vector<StoredTensor> result;
+  for (const auto& [name, variable] : variables)
+    result.push_back({name, variable.shape(), variable.dtype(), [held = variable] { return held.value(); }});
+  return result;
+}
+
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<NamedTensor> tensors,
                 const std::string& where) {
-  std::map<std::string, const Tensor*, std::less<>> by_name;
-  for (const auto& [name, tensor] : tensors) by_name.emplace(name, &tensor);
+  std::vector<StoredTensor> stored;
+  for (auto& [name, tensor] : tensors)
+    stored.push_back(
+        {std::move(name), tensor.shape(), tensor.dtype(), [held = std::exchange(tensor, {})] { return held; }});
+  assign_all(variables, std::move(stored), where);
+}
+
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<StoredTensor> tensors,
+                const std::string& where) {
+  std::map<std::string, StoredTensor*, std::less<>> by_name;
+  for (StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
   for (const auto& [name, variable] : variables) {
     const auto found = by_name.find(name);
     check(found != by_name.end(), ErrorKind::data, where, "no tensor \"", name, "\" among ", tensors.size(),
           " - expected one for each of ", variables.size(), " variables - load them into the model that saved them.");
-    check(found->second->shape() == variable.shape(), ErrorKind::data, where, '"', name, "\" of shape ",
-          found->second->shape(), " - expected ", variable.shape(), " - load it into the model that saved it.");
+    check(found->second->shape == variable.shape(), ErrorKind::data, where, '"', name, "\" of shape ",
+          found->second->shape, " - expected ", variable.shape(), " - load it into the model that saved it.");
   }
   check(tensors.size() == variables.size(), ErrorKind::data, where, tensors.size(), " tensors - expected ",
         variables.size(), " - load them into the model that saved them.");
+  // What is damaged is found before the first one is set. Variables without a value have nothing to lose.
+  for (const auto& [name, variable] : variables)
+    if (variable.replicas() > 0) static_cast<void>(by_name.find(name)->second->read());
   for (const auto& [name, variable] : variables) {
     Variable target = variable;
-    target.assign(by_name.find(name)->second->astype(variable.dtype()));
+    std::function<Tensor()>& read = by_name.find(name)->second->read;
+    target.assign(read());
+    read = nullptr;  // frees what it holds
   }
 }
 

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "etude/base/detail/stored_tensor.hpp"
 #include "etude/graph/variable.hpp"
 #include "etude/layers/layer.hpp"
 #include "etude/saving/safetensors.hpp"
@@ -21,6 +23,11 @@ std::vector<NamedVariable> named_weights(const Layer& layer);
 /// Its other variables: the states of random draws and of stateful layers.
 std::vector<NamedVariable> named_states(const Layer& layer);
 
+/// Sets those of a loaded model that have no value to 0, as in a new one: for files that have none. A file must not say
+/// how much memory that takes: throws Error(data) for states of many more bytes than the weights. `where` is the prefix
+/// of errors.
+void clear_states(const Layer& layer, std::string_view where);
+
 /// Variables named by their numbers: for an optimizer, whose order of variables determines the weight of each.
 std::vector<NamedVariable> numbered(const std::vector<Variable>& variables);
 
@@ -33,9 +40,15 @@ std::vector<NamedLayer> drawing_layers(const Layer& layer);
 
 /// Their values, in that order.
 std::vector<NamedTensor> values_of(const std::vector<NamedVariable>& variables);
+/// The same; each is copied when it is asked for.
+std::vector<StoredTensor> stored_values_of(const std::vector<NamedVariable>& variables);
 /// Sets them to the tensors of those names. Throws Error(data) and sets none if a name is missing or superfluous, or a
-/// shape differs; `where` is the prefix of errors.
-void assign_all(const std::vector<NamedVariable>& variables, const std::vector<NamedTensor>& tensors,
+/// shape differs; `where` is the prefix of errors. All tensors are read once before the first is set, so that a damaged
+/// one sets none; one tensor is in memory at a time.
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<StoredTensor> tensors,
+                const std::string& where);
+/// The same of tensors in memory, each of which is released after it was assigned.
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<NamedTensor> tensors,
                 const std::string& where);
 
 }  // namespace etude

@@ -5,10 +5,6 @@
 
 namespace etude::builders {
 
-/// x, integers as floats.
-Value floats(Value x);
-/// Whether each element of x is not 0.
-Value truth(Value x);
 /// A dtype of the config. Keras's int64 is int32, as on JAX.
 DType dtype_of_keras(const OpArguments& a, const char* name);
 Outputs full_like(const OpArguments& a, double number);
@@ -34,7 +30,6 @@ Outputs softmax(const OpArguments& a);
 Outputs log_softmax(const OpArguments& a);
 
 Outputs matmul(const OpArguments& a);
-Outputs dot(const OpArguments& a);
 Outputs tensordot(const OpArguments& a);
 Outputs einsum(const OpArguments& a);
 

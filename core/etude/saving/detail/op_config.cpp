@@ -139,9 +139,15 @@ Json keras_form(const OpRow& row, Json given, const std::string& where) {
     arguments.push_back(key_of(config));
     config = Json::object();
   }
+  Json named = Json::object();
+  if (row.class_name == std::string_view("Pad")) {
+    // What Keras passes with the call.
+    if (!config["constant_values"].is_null()) named["constant_values"] = config["constant_values"];
+    config.erase("constant_values");
+  }
   return {{"module", row.module},         {"class_name", row.class_name},
           {"config", std::move(config)},  {"registered_name", row.class_name},
-          {"args", std::move(arguments)}, {"kwargs", Json::object()}};
+          {"args", std::move(arguments)}, {"kwargs", std::move(named)}};
 }
 
 Json keras_form(const Operation& op) {
@@ -265,7 +271,8 @@ std::shared_ptr<Operation> op_from_json(const Json& layer, const Json& node, con
   Json arguments = Json::array(), named = Json::object(), config = config_in(layer);
   for (const Json& argument : array_in(node, "args", where)) {
     // Indices are a constant.
-    const bool indices = class_name == "Take" && arguments.size() == 1 && (argument.is_number() || argument.is_array());
+    const bool takes = class_name == "Take" || class_name == "TakeAlongAxis";
+    const bool indices = takes && arguments.size() == 1 && (argument.is_number() || argument.is_array());
     arguments.push_back(indices ? numbering.constant(tensor_of_json(argument, DType::int32, where), {{"as", "list"}})
                                 : numbering.numbered(argument));
   }

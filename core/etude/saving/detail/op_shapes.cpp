@@ -1,7 +1,8 @@
 /// Ops of Keras that move elements.
 #include <algorithm>
 
-#include "etude/base/detail/checked.hpp"
+#include "etude/ops/arithmetic.hpp"
+#include "etude/ops/arrangement.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/gather.hpp"
 #include "etude/ops/reduction.hpp"
@@ -35,15 +36,6 @@ std::ptrdiff_t axis_of(A a, Value& x) {
   const auto axis = a.option<std::optional<std::ptrdiff_t>>("axis");
   if (!axis) x = ops::reshape(x, {-1});
   return static_cast<std::ptrdiff_t>(x.shape().axis(axis.value_or(0), a.where()));
-}
-
-/// x `times` times along the axis: each entry, or all of them.
-Value repeated(Value x, std::ptrdiff_t axis, std::int64_t times, bool each) {
-  const std::ptrdiff_t place = each ? axis + 1 : axis;
-  Shape shape = x.shape();
-  const Shape wide = shape.with(static_cast<std::size_t>(place), times);
-  shape[axis] = checked::multiply(wide[axis], wide[axis + 1], "Repeat");
-  return ops::reshape(ops::broadcast_to(ops::expand_dims(x, place), wide), shape);
 }
 
 Value filled(Value like, std::ptrdiff_t axis, std::int64_t extent, double number) {
@@ -106,7 +98,7 @@ Outputs full_like(A a, double number) {
 Outputs where(A a) {
   check(a.count() == 3, ErrorKind::data, a.where(), a.count(), " operands - expected 3 - check the text.");
   const std::vector<Value> x = a.alike(1, 2);
-  return ops::where(truth(a.value()), x[0], x[1]);
+  return ops::where(ops::to_bool(a.value()), x[0], x[1]);
 }
 
 Value moved(Value x, std::ptrdiff_t from, std::ptrdiff_t to) {
@@ -123,27 +115,10 @@ Outputs transpose(A a) {
   return ordered(x, counted(a, "axes", rank_of(x)));
 }
 Outputs swapaxes(A a) {
-  const Value x = a.value();
-  std::vector<std::int64_t> order;
-  for (std::ptrdiff_t i = 0; i < rank_of(x); ++i) order.push_back(i);
-  std::swap(order.at(static_cast<std::size_t>(x.shape().axis(a.option<std::ptrdiff_t>("axis1"), a.where()))),
-            order.at(static_cast<std::size_t>(x.shape().axis(a.option<std::ptrdiff_t>("axis2"), a.where()))));
-  return ordered(x, order);
+  return ops::swapaxes(a.value(), a.option<std::ptrdiff_t>("axis1"), a.option<std::ptrdiff_t>("axis2"));
 }
 Outputs moveaxis(A a) {
-  const Value x = a.value();
-  const auto source = counted(a, "source", rank_of(x)), destination = counted(a, "destination", rank_of(x));
-  check(source.size() == destination.size(), ErrorKind::data, a.where(), source.size(), " axes to ", destination.size(),
-        " places - expected as many - check the text.");
-  std::vector<std::pair<std::int64_t, std::int64_t>> moves;
-  for (std::size_t i = 0; i < source.size(); ++i) moves.emplace_back(destination[i], source[i]);
-  std::ranges::sort(moves);
-  std::vector<std::int64_t> order;
-  for (std::ptrdiff_t i = 0; i < rank_of(x); ++i)
-    if (std::ranges::find(source, i) == source.end()) order.push_back(i);
-  for (const auto& [to, from] : moves)
-    order.insert(order.begin() + std::min(static_cast<std::ptrdiff_t>(to), std::ssize(order)), from);
-  return ordered(x, order);
+  return ops::moveaxis(a.value(), a.option<Integers>("source"), a.option<Integers>("destination"));
 }
 Outputs expand_dims(A a) {
   Value x = a.value();
@@ -164,84 +139,19 @@ Outputs squeeze(A a) {
   for (const std::int64_t axis : axes) x = ops::squeeze(x, static_cast<std::ptrdiff_t>(axis));
   return x;
 }
-Outputs flip(A a) {
-  Value x = a.value();
-  for (const std::ptrdiff_t axis : a.axes(x.shape())) x = ops::reverse(x, axis);
-  return x;
-}
-Outputs roll(A a) {
-  Value x = a.value();
-  const Shape shape = x.shape();
-  const std::vector<std::int64_t> shifts = a.option<Integers>("shift").all();
-  std::vector<std::int64_t> axes = counted(a, "axis", rank_of(x));
-  if (axes.empty()) {
-    x = ops::reshape(x, {-1});
-    axes = {0};
-  }
-  check(shifts.size() == 1 || shifts.size() == axes.size(), ErrorKind::data, a.where(), shifts.size(), " shifts along ",
-        axes.size(), " axes - expected as many - check the text.");
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto axis = static_cast<std::ptrdiff_t>(axes[i]);
-    const std::int64_t n = x.shape()[axis], shift = shifts.size() == 1 ? shifts[0] : shifts[i];
-    if (n == 0) continue;
-    const std::int64_t last = (shift % n + n) % n;
-    if (last > 0) x = ops::concatenate({ops::slice(x, axis, n - last, last), ops::slice(x, axis, 0, n - last)}, axis);
-  }
-  return ops::reshape(x, shape);
-}
+Outputs flip(A a) { return ops::flip(a.value(), a.option<Integers>("axis")); }
+Outputs roll(A a) { return ops::roll(a.value(), a.option<Integers>("shift"), a.option<Integers>("axis")); }
 Outputs repeat(A a) {
-  Value x = a.value();
-  const std::ptrdiff_t axis = axis_of(a, x);
-  const std::vector<std::int64_t> times = a.option<Integers>("repeats").all();
-  const bool positive = std::ranges::all_of(times, [](std::int64_t each) { return each >= 0; });
-  check(positive && (times.size() == 1 || static_cast<std::int64_t>(times.size()) == x.shape()[axis]), ErrorKind::data,
-        a.where(), times.size(), " repeats of ", x.shape()[axis], " entries - expected one for each - check the text.");
-  if (times.size() == 1) return repeated(x, axis, times[0], true);
-  std::vector<Value> parts;
-  for (std::size_t i = 0; i < times.size(); ++i)
-    parts.push_back(repeated(ops::slice(x, axis, static_cast<std::int64_t>(i), 1), axis, times[i], true));
-  return ops::concatenate(parts, axis);
+  return ops::repeat(a.value(), a.option<Integers>("repeats"), a.option<std::optional<std::ptrdiff_t>>("axis"));
 }
-Outputs tile(A a) {
-  Value x = a.value();
-  const std::vector<std::int64_t> times = a.option<Integers>("repeats").all();
-  while (rank_of(x) < static_cast<std::ptrdiff_t>(times.size())) x = ops::expand_dims(x, 0);
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    check(times[i] >= 0, ErrorKind::data, a.where(), "repeats = ", times[i], " - expected 0 or more - check the text.");
-    x = repeated(x, rank_of(x) - static_cast<std::ptrdiff_t>(times.size() - i), times[i], false);
-  }
-  return x;
-}
+Outputs tile(A a) { return ops::tile(a.value(), a.option<Integers>("repeats")); }
 Outputs pad(A a) {
-  Value x = a.value();
-  const auto number = a.option("constant_values", 0.0);
-  // A number, or one pair, is for all axes.
   const Json& given = a.entry("pad_width");
-  std::vector<Integers> widths;
-  if (given.is_array() && !given.empty() && given.front().is_array())
-    widths = a.option<std::vector<Integers>>("pad_width");
-  else
-    widths = {a.option<Integers>("pad_width")};
-  check(!widths.empty() && (widths.size() == 1 || static_cast<std::ptrdiff_t>(widths.size()) == rank_of(x)),
-        ErrorKind::data, a.where(), widths.size(), " widths for ", rank_of(x),
-        " axes - expected a pair for each - check the text.");
-  for (std::ptrdiff_t axis = 0; axis < rank_of(x); ++axis) {
-    const std::vector<std::int64_t>& width = widths[widths.size() == 1 ? 0 : static_cast<std::size_t>(axis)].all();
-    check(!width.empty() && width.size() <= 2 && width.front() >= 0 && width.back() >= 0, ErrorKind::data, a.where(),
-          "pad_width = ", widths.front(), " - expected numbers of 0 or more - check the text.");
-    std::vector<Value> parts{x};
-    if (width.front() > 0) parts.insert(parts.begin(), filled(x, axis, width.front(), number));
-    if (width.back() > 0) parts.push_back(filled(x, axis, width.back(), number));
-    x = ops::concatenate(parts, axis);
-  }
-  return x;
+  const Margins width = given.is_array() ? Margins(a.option<std::vector<Integers>>("pad_width"))
+                                         : Margins(a.option<std::int64_t>("pad_width"));
+  return ops::pad(a.value(), width, a.option("constant_values", 0.0));
 }
-Outputs stack(A a) {
-  std::vector<Value> all = a.list();
-  const auto axis = a.option<std::ptrdiff_t>("axis");
-  for (Value& x : all) x = ops::expand_dims(x, axis);
-  return ops::concatenate(all, axis);
-}
+Outputs stack(A a) { return ops::stack(a.list(), a.option<std::ptrdiff_t>("axis")); }
 Outputs split(A a) {
   const Value x = a.value();
   const auto axis = static_cast<std::ptrdiff_t>(x.shape().axis(a.option<std::ptrdiff_t>("axis"), a.where()));
@@ -264,11 +174,9 @@ Outputs split(A a) {
 }
 Outputs unstack(A a) {
   const Value x = a.value();
-  const auto axis = static_cast<std::ptrdiff_t>(x.shape().axis(a.option<std::ptrdiff_t>("axis"), a.where()));
+  const auto axis = a.option<std::ptrdiff_t>("axis");
   check_few(a, x.shape()[axis]);
-  std::vector<Value> parts;
-  for (std::int64_t i = 0; i < x.shape()[axis]; ++i) parts.push_back(ops::squeeze(ops::slice(x, axis, i, 1), axis));
-  return parts;
+  return ops::unstack(x, axis);
 }
 
 Outputs get_item(A a) {

@@ -3,11 +3,15 @@
 
 #include "etude/activations/activations.hpp"
 #include "etude/layers/operation.hpp"
+#include "etude/ops/arithmetic.hpp"
+#include "etude/ops/arrangement.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
+#include "etude/ops/products.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
+#include "etude/ops/statistics.hpp"
 #include "etude/saving/detail/op_arguments.hpp"
 #include "etude/saving/detail/op_builders.hpp"
 
@@ -29,7 +33,7 @@ Outputs elementwise(A a) {
       std::string_view("Negative Absolute Sign Square Relu ").find(name + ' ') != std::string_view::npos;
   for (Value& x : operands) {
     if (name.starts_with("Logical"))
-      x = truth(x);
+      x = ops::to_bool(x);
     else if (op.unary && !keeps_integers && !is_floating(x.dtype()))
       x = ops::cast(x, floatx());
   }
@@ -49,15 +53,20 @@ Outputs clip(A a) {
 /// An activation without options.
 Outputs activation(A a) {
   const std::string_view form = a.row().form;
-  return activations::get(std::string(form.substr(0, form.find(' '))))(floats(a.value()));
+  return activations::get(std::string(form.substr(0, form.find(' '))))(ops::to_floats(a.value()));
 }
 template <class Options, Value (*F)(Value, const Options&)> Outputs activation_of(A a) {
   Json config = a.config();
   config.erase("name");
-  return F(floats(a.value()), options_from_json<Options>(a.where(), config));
+  return F(ops::to_floats(a.value()), options_from_json<Options>(a.where(), config));
+}
+template <Value (*F)(Value)> Outputs of_one(A a) { return F(a.value()); }
+template <Value (*F)(Value, Value)> Outputs of_two(A a) {
+  const std::vector<Value> x = a.alike(0, 2);
+  return F(x[0], x[1]);
 }
 template <Value (*F)(Value, std::ptrdiff_t)> Outputs along_axis(A a) {
-  return F(floats(a.value()), a.option<std::ptrdiff_t>("axis", -1));
+  return F(ops::to_floats(a.value()), a.option<std::ptrdiff_t>("axis", -1));
 }
 
 constexpr char numpy[] = "keras.src.ops.numpy", nn[] = "keras.src.ops.nn", core[] = "keras.src.ops.core",
@@ -68,54 +77,53 @@ constexpr OpRow table[] = {
     {"StopGradient", core, "stop_gradient @", [](A a) -> Outputs { return ops::stop_gradient(a.value()); }},
     {"Clip", numpy, "clip @ x_min x_max", clip},
     {"Where", numpy, "where @ @ @", where},
-    {"NotEqual", numpy, "-",
-     [](A a) -> Outputs {
-       const std::vector<Value> x = a.alike(0, 2);
-       return ops::logical_not(ops::equal(x[0], x[1]));
-     }},
-    {"LogicalXor", numpy, "-",
-     [](A a) -> Outputs {
-       return ops::logical_not(
-           ops::equal(ops::cast(truth(a.value(0)), DType::int32), ops::cast(truth(a.value(1)), DType::int32)));
-     }},
-    {"Isnan", numpy, "-", [](A a) -> Outputs { return ops::logical_not(ops::equal(a.value(), a.value())); }},
-    {"Reciprocal", numpy, "-", [](A a) -> Outputs { return 1 / floats(a.value()); }},
-    {"Rsqrt", math, "-", [](A a) -> Outputs { return 1 / ops::sqrt(floats(a.value())); }},
-    {"Ceil", numpy, "-", [](A a) -> Outputs { return -ops::floor(-floats(a.value())); }},
-    {"FloorDivide", numpy, "-",
-     [](A a) -> Outputs {
-       const std::vector<Value> x = a.alike(0, 2);
-       return ops::floor(x[0] / x[1]);
-     }},
-    {"Mod", numpy, "-",
-     [](A a) -> Outputs {
-       const std::vector<Value> x = a.alike(0, 2);
-       return x[0] - ops::floor(x[0] / x[1]) * x[1];
-     }},
+    {"NotEqual", numpy, "not_equal @ @", of_two<ops::not_equal>},
+    {"LogicalXor", numpy, "logical_xor @ @",
+     [](A a) -> Outputs { return ops::logical_xor(ops::to_bool(a.value(0)), ops::to_bool(a.value(1))); }},
+    {"FloorDivide", numpy, "floor_divide @ @", of_two<ops::floor_divide>},
+    {"Mod", numpy, "mod @ @", of_two<ops::mod>},
+    {"Logaddexp", numpy, "logaddexp @ @", of_two<ops::logaddexp>},
+    {"Isnan", numpy, "is_nan @", of_one<ops::is_nan>},
+    {"Isinf", numpy, "is_inf @", of_one<ops::is_inf>},
+    {"Reciprocal", numpy, "reciprocal @", of_one<ops::reciprocal>},
+    {"Rsqrt", math, "rsqrt @", of_one<ops::rsqrt>},
+    {"Ceil", numpy, "ceil @", of_one<ops::ceil>},
+    {"Round", numpy, "round @ ~decimals=0", of_one<ops::round>},
+    {"Trunc", numpy, "trunc @", of_one<ops::trunc>},
+    {"Expm1", numpy, "expm1 @", of_one<ops::expm1>},
+    {"Exp2", numpy, "exp2 @", of_one<ops::exp2>},
+    {"Log2", numpy, "log2 @", of_one<ops::log2>},
+    {"Log10", numpy, "log10 @", of_one<ops::log10>},
+    {"Tan", numpy, "tan @", of_one<ops::tan>},
+    {"Sinh", numpy, "sinh @", of_one<ops::sinh>},
+    {"Cosh", numpy, "cosh @", of_one<ops::cosh>},
 
     {"Sum", numpy, "sum @ axis keepdims=false", sum},
     {"Mean", numpy, "mean @ axis keepdims=false", mean},
     {"Average", numpy, "- axis ~weights=null", mean},
     {"Max", numpy, "max @ axis keepdims=false ~initial=null", max},
-    {"Min", numpy, "- axis keepdims ~initial=null", min},
+    {"Min", numpy, "min @ axis keepdims=false ~initial=null", min},
     {"Amax", numpy, "- axis keepdims", max},
     {"Amin", numpy, "- axis keepdims", min},
-    {"Prod", numpy, "- axis keepdims ~dtype=null", prod},
-    {"Var", numpy, "- axis keepdims", var},
-    {"Std", numpy, "- axis keepdims", std_},
-    {"Any", numpy, "- axis keepdims", any},
-    {"All", numpy, "- axis keepdims", all},
-    {"CountNonzero", numpy, "- axis", count_nonzero},
-    {"Logsumexp", math, "- axis keepdims", logsumexp},
-    {"Norm", linalg, "- ord axis keepdims", norm},
-    {"Normalize", nn, "- axis ~order=2 epsilon", normalize},
+    {"Prod", numpy, "prod @ axis keepdims=false ~dtype=null", prod},
+    {"Var", numpy, "var @ axis keepdims=false", var},
+    {"Std", numpy, "std @ axis keepdims=false", std_},
+    {"Any", numpy, "any @ axis keepdims=false", any},
+    {"All", numpy, "all @ axis keepdims=false", all},
+    {"CountNonzero", numpy, "count_nonzero @ axis !false", count_nonzero},
+    {"Logsumexp", math, "logsumexp @ axis keepdims=false", logsumexp},
+    {"Norm", linalg, "norm @ +ord=null axis keepdims=false", norm},
+    {"Normalize", nn, "normalize @ axis=-1 epsilon=1e-7 ~order=2", normalize},
     {"Argmax", numpy, "argmax @ +axis=-1 +keepdims=false", argmax},
-    {"Argmin", numpy, "- axis keepdims", argmin},
+    {"Argmin", numpy, "argmin @ +axis=-1 +keepdims=false", argmin},
     {"Cumsum", numpy, "cumsum @ axis !false !false ~dtype=null", cumsum},
 
     {"Matmul", numpy, "matmul @ @ !false !false", matmul},
-    {"Dot", numpy, "-", dot},
-    {"Tensordot", numpy, "- axes", tensordot},
+    {"Dot", numpy, "dot @ @", of_two<ops::dot>},
+    {"Vdot", numpy, "vdot @ @", of_two<ops::vdot>},
+    {"Inner", numpy, "inner @ @", of_two<ops::inner>},
+    {"Outer", numpy, "outer @ @", of_two<ops::outer>},
+    {"Tensordot", numpy, "tensordot @ @ axes=2", tensordot},
     {"Einsum", numpy, "einsum subscripts @ @", einsum},
 
     {"Reshape", numpy, "reshape @ newshape",
@@ -124,26 +132,37 @@ constexpr OpRow table[] = {
      [](A a) -> Outputs { return ops::broadcast_to(a.value(), a.option<Shape>("shape")); }},
     {"Ravel", numpy, "-", [](A a) -> Outputs { return ops::reshape(a.value(), {-1}); }},
     {"Transpose", numpy, "transpose @ axes", transpose},
-    {"Swapaxes", numpy, "- axis1 axis2", swapaxes},
-    {"Moveaxis", numpy, "- source destination", moveaxis},
+    {"Swapaxes", numpy, "swapaxes @ axis1 axis2", swapaxes},
+    {"Moveaxis", numpy, "moveaxis @ source destination", moveaxis},
     {"ExpandDims", numpy, "expand_dims @ axis", expand_dims},
     {"Squeeze", numpy, "squeeze @ axis", squeeze},
     {"Flip", numpy, "reverse @ axis", flip},
-    {"Roll", numpy, "- shift axis", roll},
-    {"Repeat", numpy, "- repeats axis", repeat},
-    {"Tile", numpy, "- repeats", tile},
-    {"Pad", numpy, "- pad_width ~mode=\"constant\" constant_values", pad},
+    {"Flip", numpy, "flip @ axis", flip},
+    {"Roll", numpy, "roll @ shift axis", roll},
+    {"Repeat", numpy, "repeat @ repeats axis", repeat},
+    {"Tile", numpy, "tile @ repeats", tile},
+    {"Pad", numpy, "pad @ pad_width constant_values ~mode=\"constant\"", pad},
     {"Concatenate", numpy, "concatenate @ axis=-1",
      [](A a) -> Outputs { return ops::concatenate(a.list(), a.option<std::ptrdiff_t>("axis")); }},
-    {"Stack", numpy, "- axis", stack},
+    {"Stack", numpy, "stack @ axis=0", stack},
     {"Split", numpy, "split @ indices_or_sections axis=-1", split},
-    {"Unstack", core, "- num axis", unstack},
+    {"Unstack", core, "unstack @ axis=0 +num=null", unstack},
     {"GetItem", numpy, "slice @ axis first count", get_item},
     {"Slice", core, "- shape", slice},
     {"Take", numpy, "take @ @ +axis=0", take},
+    {"TakeAlongAxis", numpy, "take_along_axis @ @ axis",
+     [](A a) -> Outputs {
+       return ops::take_along_axis(a.value(0), a.value(1), a.option<std::optional<std::ptrdiff_t>>("axis"));
+     }},
+    {"Diff", numpy, "diff @ n=1 axis=-1",
+     [](A a) -> Outputs {
+       return ops::diff(a.value(), a.option<std::int64_t>("n", 1), a.option<std::ptrdiff_t>("axis", -1));
+     }},
+    {"Tril", numpy, "tril @ k=0", [](A a) -> Outputs { return ops::tril(a.value(), a.option<std::int64_t>("k")); }},
+    {"Triu", numpy, "triu @ k=0", [](A a) -> Outputs { return ops::triu(a.value(), a.option<std::int64_t>("k")); }},
     {"OneHot", nn, "one_hot @ num_classes dtype=floatx +axis=-1 ~sparse=false", one_hot},
-    {"ZerosLike", numpy, "- dtype", [](A a) -> Outputs { return full_like(a, 0); }},
-    {"OnesLike", numpy, "- dtype", [](A a) -> Outputs { return full_like(a, 1); }},
+    {"ZerosLike", numpy, "zeros_like @ dtype", [](A a) -> Outputs { return full_like(a, 0); }},
+    {"OnesLike", numpy, "ones_like @ dtype", [](A a) -> Outputs { return full_like(a, 1); }},
     {"FullLike", numpy, "- dtype",
      [](A a) -> Outputs {
        double number = 0;

@@ -8,7 +8,8 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/checkpoint_store.hpp"
-#include "etude/saving/detail/keras_file.hpp"
+#include "etude/saving/detail/checkpoint_format.hpp"
+#include "etude/saving/detail/format_functions.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 
@@ -59,18 +60,18 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
         model.own_weights().empty() ? "" : model.own_weights().front().name(),
         "\" outside its layers, which no config describes - expected weights of layers only - save the weights "
         "by save_weights() and create the model in code.");
-  if (ending_of(folder) == "keras") return save_keras(model, folder);
+  if (ending_of(folder) == "keras") return functions_of(FileFormat::keras).save(model, folder);
+  if (ending_of(folder) == "json") return functions_of(FileFormat::tfjs).save(model, folder);
   Json config = {{"model", model_to_json(model)}, {"compile", compile_to_json(model)}, {"draws", draws_of(model)}};
   if (model.compiled()) add_flags_at_compile(model, model.compiled_trainable(), config);
-  Checkpoint checkpoint{
-      .step = 0,
-      .tensors = {{"model", values_of(named_weights(model))}, {"states", values_of(named_states(model))}},
-      .documents = {{"config", json_text(config, 2)}}};
+  Checkpoint checkpoint{.step = 0, .tensors = {}, .documents = {{"config", json_text(config, 2)}}};
+  std::vector<StoredGroup> groups{{"model", stored_values_of(named_weights(model))},
+                                  {"states", stored_values_of(named_states(model))}};
   if (model.compiled()) {
     checkpoint.step = model.optimizer().iterations();
-    checkpoint.tensors.push_back({"optimizer", values_of(numbered(model.optimizer().variables()))});
+    groups.push_back({"optimizer", stored_values_of(numbered(model.optimizer().variables()))});
   }
-  CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint);
+  CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint, groups);
 }
 
 void check_is_path(const std::string& path, std::string_view where) {
@@ -79,11 +80,11 @@ void check_is_path(const std::string& path, std::string_view where) {
 }
 
 void check_saves_to(const std::string& folder, std::string_view where) {
-  constexpr std::array others{"h5", "hdf5", "safetensors", "json", "npz", "onnx", "tflite", "pt", "pth", "zip"};
+  constexpr std::array others{"h5", "hdf5", "safetensors", "npz", "onnx", "tflite", "pt", "pth", "zip"};
   check_is_path(folder, where);
   const std::string ending = ending_of(folder);
   check(std::ranges::find(others, ending) == others.end(), ErrorKind::value, where, '"', folder,
-        "\" - expected the name of a folder, or one that ends with .keras - remove .", ending,
+        "\" - expected the name of a folder, or one that ends with .keras or .json - remove .", ending,
         ", or save only the weights by save_weights().");
 }
 

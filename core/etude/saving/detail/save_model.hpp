@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "etude/base/vfs.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -15,6 +19,11 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
 void save_weights(const Model& model, const std::string& path, const SaveOptions& options);
 /// Implements Model::load_weights.
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
+/// The same from the bytes of a file.
+void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options);
+
+/// Files in memory: one of that name, with a copy of these bytes.
+std::shared_ptr<Vfs> files_with(const std::string& name, std::span<const std::byte> bytes);
 
 /// Throws Error(value) for names of formats and places that Étude's save() does not write, such as "model.keras" and
 /// "localstorage://model"; `where` is the caller's name in errors.

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <unordered_set>
+#include <utility>
 
 #include "etude/base/error.hpp"
 
@@ -65,6 +66,7 @@ class ManifestReader {
   std::string file(const Json& path) const {
     require(path.is_string(), "a path that is no text");
     std::string name = path.get<std::string>();
+    if (name.starts_with("./")) name.erase(0, 2);  // as the downloads of TensorFlow.js are named
     require(!name.empty() && name.size() <= name_limit && name != "." && name != ".." &&
                 name.find_first_of(std::string_view("/\\\0", 3)) == name.npos,
             "the path \"", name.substr(0, 40), "\", which is no name in the folder of the model");
@@ -146,96 +148,127 @@ std::int32_t rounded(double number) {
 
 bool is_no_truth(std::byte value) { return value > std::byte{1}; }
 
-Tensor tensor_of(const Weight& weight, std::span<const std::byte> bytes, const ManifestReader& reader) {
-  Tensor tensor(weight.shape, weight.dtype);
+/// The files of a group, in a row, of which one is open.
+class Shards : public FileSource {
+ public:
+  Shards(std::shared_ptr<Vfs> files, std::vector<std::string> paths)
+      : files_(std::move(files)), paths_(std::move(paths)) {
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      open(i);
+      ends_.push_back(size() + open_->size());
+    }
+  }
+
+  std::uint64_t size() const override { return ends_.empty() ? 0 : ends_.back(); }
+  void read(std::uint64_t at, std::span<std::byte> out) override {
+    for (; !out.empty();) {
+      const auto number = static_cast<std::size_t>(std::ranges::upper_bound(ends_, at) - ends_.begin());
+      if (number != opened_) open(number);
+      const std::uint64_t begin = number ? ends_[number - 1] : 0;
+      const auto piece = out.first(static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), ends_[number] - at)));
+      open_->read(at - begin, piece);
+      at += piece.size();
+      out = out.subspan(piece.size());
+    }
+  }
+
+ private:
+  void open(std::size_t number) {
+    check(number < paths_.size(), ErrorKind::io, "tfjs", "a read after byte ", size(), " of the files of a group",
+          " - expected a place in them - get them again.");
+    open_.reset();
+    open_ = files_->source(paths_[number]);
+    opened_ = number;
+  }
+
+  const std::shared_ptr<Vfs> files_;
+  const std::vector<std::string> paths_;
+  std::vector<std::uint64_t> ends_;
+  std::unique_ptr<FileSource> open_;
+  std::size_t opened_ = 0;
+};
+
+/// A weight, and the place of its bytes.
+struct Place {
+  Weight weight;
+  std::shared_ptr<FileSource> source;
+  std::uint64_t begin;
+  std::string path;  // of the model.json
+};
+
+Tensor tensor_at(const Place& place) {
+  const Weight& weight = place.weight;
+  Tensor tensor = Tensor::uninitialized(weight.shape, weight.dtype);
   const bool is_plain = weight.stored == &float32 || weight.stored == &int32 || weight.stored == &boolean;
   if (is_plain) {
-    if (!bytes.empty()) std::memcpy(tensor.raw(), bytes.data(), bytes.size());
-    reader.require(weight.dtype != DType::boolean || std::ranges::none_of(bytes, is_no_truth), '"', weight.name,
-                   "\" with a bool that is neither 0 nor 1");
+    const std::span<std::byte> bytes(tensor.raw(), tensor.bytes());
+    place.source->read(place.begin, bytes);
+    ManifestReader(place.path)
+        .require(weight.dtype != DType::boolean || std::ranges::none_of(bytes, is_no_truth), '"', weight.name,
+                 "\" with a bool that is neither 0 nor 1");
     return tensor;
   }
-  const std::byte* from = bytes.data();
-  for (std::int64_t i = 0; i < tensor.size(); ++i, from += weight.stored->bytes) {
-    const double number = stored_number(weight, from);
-    if (weight.dtype == DType::float32)
-      tensor.data<float>()[static_cast<std::size_t>(i)] = static_cast<float>(number);
-    else
-      tensor.data<std::int32_t>()[static_cast<std::size_t>(i)] = rounded(number);
+  constexpr std::int64_t most = std::int64_t{1} << 15;
+  const std::size_t size = weight.stored->bytes;
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(most, tensor.size())) * size);
+  for (std::int64_t done = 0; done < tensor.size(); done += most) {
+    const auto piece = std::span(buffer).first(static_cast<std::size_t>(std::min(most, tensor.size() - done)) * size);
+    place.source->read(place.begin + static_cast<std::uint64_t>(done) * size, piece);
+    auto index = static_cast<std::size_t>(done);
+    for (std::size_t at = 0; at < piece.size(); at += size, ++index) {
+      const double number = stored_number(weight, piece.data() + at);
+      if (weight.dtype == DType::float32)
+        tensor.data<float>()[index] = static_cast<float>(number);
+      else
+        tensor.data<std::int32_t>()[index] = rounded(number);
+    }
   }
   return tensor;
 }
 
-std::vector<std::byte> group_bytes(const Json& paths, const ManifestReader& reader, const std::string& model_json,
-                                   Vfs& files) {
-  std::vector<std::byte> result;
-  for (const Json& path : paths) {
-    const std::vector<std::byte> shard = files.read(parent_of(model_json) + '/' + reader.file(path));
-    result.insert(result.end(), shard.begin(), shard.end());
-  }
-  return result;
-}
-
-std::string_view name_in_manifest(DType dtype) {
-  switch (dtype) {
-    case DType::float32: return "float32";
-    case DType::int32:
-    case DType::uint8: return "int32";
-    case DType::boolean: return "bool";
-    default: return "";
-  }
-}
-
 }  // namespace
 
-std::vector<NamedTensor> read_tfjs_weights(const Json& manifest, const std::string& model_json, Vfs& files,
-                                           const std::function<bool(const std::string&)>& wanted) {
+std::vector<StoredTensor> tfjs_weights(const Json& manifest, const std::string& model_json,
+                                       const std::shared_ptr<Vfs>& files,
+                                       const std::function<bool(const std::string&)>& wanted) {
   const ManifestReader reader(model_json);
   reader.require(manifest.is_array(), "a manifest that is no list");
-  std::vector<NamedTensor> result;
+  std::vector<StoredTensor> result;
   std::unordered_set<std::string> names, paths;
   for (const Json& group : manifest) {
-    for (const Json& path : reader.list(group, "paths"))
-      reader.require(paths.insert(reader.file(path)).second, "a path twice");
-    const std::vector<std::byte> bytes = group_bytes(reader.list(group, "paths"), reader, model_json, files);
+    std::vector<std::string> shards;
+    for (const Json& path : reader.list(group, "paths")) {
+      const std::string name = reader.file(path);
+      reader.require(paths.insert(name).second, "a path twice");
+      shards.push_back(parent_of(model_json) + '/' + name);
+    }
+    const auto source = std::make_shared<Shards>(files, std::move(shards));
+    const std::uint64_t bytes = source->size();
     std::uint64_t at = 0;
     for (const Json& entry : reader.list(group, "weights")) {
       const Weight weight = reader.weight(entry);
       reader.require(names.insert(weight.name).second && names.size() <= weights_limit, "two weights \"", weight.name,
                      '"');
-      const auto size = bytes_of(weight, bytes.size() - at);
-      reader.require(size && *size <= bytes.size() - at, '"', weight.name, "\" beyond the end of its files, byte ",
-                     bytes.size());
-      const auto place = std::span(bytes).subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(*size));
+      const auto size = bytes_of(weight, bytes - at);
+      reader.require(size && *size <= bytes - at, '"', weight.name, "\" beyond the end of its files, byte ", bytes);
+      if (!wanted || wanted(weight.name)) {
+        const Place place{weight, source, at, model_json};
+        result.push_back({weight.name, weight.shape, weight.dtype, [place] { return tensor_at(place); }});
+      }
       at += *size;
-      if (!wanted || wanted(weight.name)) result.push_back({weight.name, tensor_of(weight, place, reader)});
     }
-    reader.require(at == bytes.size(), bytes.size() - at, " bytes in its files after the last weight");
+    reader.require(at == bytes, bytes - at, " bytes in its files after the last weight");
   }
   return result;
 }
 
-Json write_tfjs_weights(const std::vector<NamedTensor>& tensors, const std::string& folder, Vfs& files) {
-  constexpr std::size_t most = std::size_t{4} << 20;
-  Json weights = Json::array(), paths = Json::array();
-  std::string all;
-  for (const auto& [name, tensor] : tensors) {
-    const std::string_view dtype = name_in_manifest(tensor.dtype());
-    check(!dtype.empty(), ErrorKind::dtype, "tfjs", '"', name, "\" of ", name_of(tensor.dtype()),
-          " - expected float32, int32, uint8 or bool - convert it before.");
-    const Tensor stored = tensor.dtype() == DType::uint8 ? tensor.astype(DType::int32) : tensor;
-    weights.push_back({{"name", name},
-                       {"shape", std::vector<std::int64_t>(stored.shape().begin(), stored.shape().end())},
-                       {"dtype", dtype}});
-    all.append(reinterpret_cast<const char*>(stored.raw()), stored.bytes());
-  }
-  const std::size_t count = (all.size() + most - 1) / most;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string name = "group1-shard" + std::to_string(i + 1) + "of" + std::to_string(count) + ".bin";
-    files.replace(folder + '/' + name, {std::string_view(all).substr(i * most, most)});
-    paths.push_back(name);
-  }
-  return Json::array({{{"paths", std::move(paths)}, {"weights", std::move(weights)}}});
+std::vector<NamedTensor> read_tfjs_weights(const Json& manifest, const std::string& model_json, Vfs& files,
+                                           const std::function<bool(const std::string&)>& wanted) {
+  const std::shared_ptr<Vfs> borrowed(std::shared_ptr<Vfs>(), &files);
+  std::vector<NamedTensor> result;
+  for (StoredTensor& tensor : tfjs_weights(manifest, model_json, borrowed, wanted))
+    result.push_back({std::move(tensor.name), tensor.read()});
+  return result;
 }
 
 }  // namespace etude

@@ -1,12 +1,12 @@
 #include "etude/saving/detail/training_state.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/numbering.hpp"
 #include "etude/training/detail/training.hpp"
 
 namespace etude {
@@ -38,11 +38,10 @@ std::vector<std::pair<std::string, std::vector<NamedVariable>>> variables_of(con
 
 /// Calls visit(callback, name) for each; the name is its kind, with a number if there are several of that kind.
 template <class Visitor> void for_each_named(const std::vector<CallbackPtr>& callbacks, Visitor&& visit) {
-  std::map<std::string, int> counts;
+  Numbering numbering;
   for (const CallbackPtr& callback : callbacks) {
     CallbackState state = callback->state();
-    const int number = counts[state.kind()]++;
-    const std::string name = state.kind() + (number ? '_' + std::to_string(number) : "");
+    const std::string name = numbering.next(state.kind());
     visit(*callback, std::move(state), name + '/');
   }
 }

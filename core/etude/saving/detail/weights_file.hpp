@@ -4,20 +4,20 @@
 #include <string>
 #include <vector>
 
-#include "etude/saving/safetensors.hpp"
+#include "etude/base/detail/stored_tensor.hpp"
 #include "etude/training/load_weights_options.hpp"
 
 namespace etude {
 
 /// Files of weights in all formats that are read: safetensors, npz, and model.json of TensorFlow.js.
 
-/// The tensors of a file of the host, under other names: those that `name` returns for names in the file. Tensors for
-/// which it returns an empty one are left out. Throws Error(value) for other formats, with the way to convert them, and
-/// the errors of each format.
-std::vector<NamedTensor> read_weights(const std::string& path, const std::string& where,
-                                      const std::function<std::string(const std::string&)>& name);
-/// Writes a file in the format that the ending of its name says, .safetensors or .npz.
-void write_weights(const std::string& path, const std::vector<NamedTensor>& tensors);
+/// The tensors of a file of the host, each of which is read when it is asked for. Those for whose names `name` returns
+/// an empty one are left out. Throws Error(value) for other formats, with the way to convert them, and the errors of
+/// each format.
+std::vector<StoredTensor> read_weights(const std::string& path, const std::string& where,
+                                       const std::function<std::string(const std::string&)>& name);
+/// Writes a file, tensor by tensor, in the format that the ending of its name says, .safetensors or .npz.
+void write_weights(const std::string& path, const std::vector<StoredTensor>& tensors);
 
 /// Renames by the rules of `map`, one after the other. Throws Error(value) for a rule that is not a regular expression,
 /// and Error(state) if the host has none; `where` is the prefix of errors.
@@ -25,6 +25,6 @@ std::string renamed(const std::string& name, const std::vector<Renaming>& map, c
 
 /// A kernel of PyTorch, [outputs, inputs, …], as one of Keras, […, inputs, outputs]: of Linear and of convolutions
 /// without groups. Throws Error(data) for fewer than two axes.
-Tensor as_keras_kernel(const NamedTensor& kernel, const std::string& where);
+StoredTensor as_keras_kernel(StoredTensor kernel, const std::string& where);
 
 }  // namespace etude

@@ -6,6 +6,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/detail/json.hpp"
+#include "etude/saving/detail/safetensors_file.hpp"
 
 namespace etude {
 namespace {
@@ -59,20 +60,20 @@ std::vector<hdf5::Reader*> KerasShards::files_of(const std::string& group) {
   return result;
 }
 
-std::vector<NamedTensor> read_safetensors_shards(std::string_view text, const std::string& path, Vfs& files,
-                                                 const std::function<bool(const std::string& name)>& wanted) {
+std::vector<StoredTensor> safetensors_shards(std::string_view text, const std::string& path, Vfs& files,
+                                             const std::function<bool(const std::string& name)>& wanted) {
   const ShardIndex index = parse_shard_index(text, path);
   std::map<std::string, std::set<std::string>> names_in;  // each file
   for (const auto& [name, of_name] : index)
     if (wanted(name))
       for (const std::string& file : of_name) names_in[file].insert(name);
-  std::vector<NamedTensor> result;
+  std::vector<StoredTensor> result;
   for (const auto& [file, names] : names_in) {
     const std::string place = parent_of(path) + '/' + file;
     const auto is_named = [&](const std::string& name) { return names.contains(name); };
-    Safetensors shard = parse_safetensors(files.read(place), place, is_named);
+    SafetensorsFile shard = open_safetensors(files.source(place), place, is_named);
     for (const std::string& name : names)
-      check(std::ranges::find(shard.tensors, name, &NamedTensor::name) != shard.tensors.end(), ErrorKind::data, path,
+      check(std::ranges::find(shard.tensors, name, &StoredTensor::name) != shard.tensors.end(), ErrorKind::data, path,
             "no tensor \"", name, "\" in \"", file,
             "\" - expected the tensors that the index names - save them again.");
     std::ranges::move(shard.tensors, std::back_inserter(result));

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "etude/base/detail/stored_tensor.hpp"
 #include "etude/base/vfs.hpp"
 #include "etude/saving/hdf5/detail/hdf5_reader.hpp"
-#include "etude/saving/safetensors.hpp"
 
 namespace etude {
 
@@ -35,7 +35,7 @@ class KerasShards {
 };
 
 /// The wanted tensors of a model.safetensors.index.json with this text. Throws Error(data) if a file lacks one.
-std::vector<NamedTensor> read_safetensors_shards(std::string_view text, const std::string& path, Vfs& files,
-                                                 const std::function<bool(const std::string& name)>& wanted);
+std::vector<StoredTensor> safetensors_shards(std::string_view text, const std::string& path, Vfs& files,
+                                             const std::function<bool(const std::string& name)>& wanted);
 
 }  // namespace etude

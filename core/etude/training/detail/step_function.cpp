@@ -7,6 +7,8 @@
 #include "etude/base/error.hpp"
 #include "etude/execution/eager.hpp"
 #include "etude/graph/detail/difference.hpp"
+#include "etude/ops/elementwise.hpp"
+#include "etude/ops/nn.hpp"
 #include "etude/training/detail/index_ranges.hpp"
 
 namespace etude {
@@ -100,6 +102,19 @@ void check_alike(const Traced& first, const Traced& second) {
       "values in variables.");
 }
 
+/// The step with logs that are equal in all processes: the means of those that differ, so that a process can read them
+/// alone.
+std::function<StepResult(const StepData&)> with_common_logs(std::function<StepResult(const StepData&)> step) {
+  return [step = std::move(step)](const StepData& data) {
+    StepResult result = step(data);
+    for (auto& [name, value] : result.logs)
+      if (value.graph().varies(value.id()))
+        value =
+            ops::all_reduce(ops::replica_part(is_floating(value.dtype()) ? value : ops::cast(value, DType::float32)));
+    return result;
+  };
+}
+
 /// The logs of a plan's last step.
 struct PlanLogs : LogSource {
   std::unique_ptr<ReplicatedPlan> plan;
@@ -128,7 +143,8 @@ struct StepFunction::Compiled {
   Key key;
   std::vector<std::string> names;
   std::shared_ptr<PlanLogs> source;
-  std::vector<std::vector<const std::byte*>> addresses;  // by replica
+  int replicas;                                          // in all processes
+  std::vector<std::vector<const std::byte*>> addresses;  // by replica of this process
   Logs logs;
   std::vector<Tensor> outputs;  // of an eager step
   IndexRanges ranges = {};
@@ -140,7 +156,9 @@ StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Repl
     : step_(std::move(step)),
       replicas_(std::move(replicas)),
       options_(std::move(options)),
-      arrays_(replicas_.strategy) {}
+      arrays_(replicas_.strategy) {
+  if (replicas_.strategy->others()) step_ = with_common_logs(std::move(step_));
+}
 StepFunction::~StepFunction() = default;
 
 void StepFunction::operator()(const Batch& batch) {
@@ -173,9 +191,8 @@ void StepFunction::check_ranges(const Batch& batch, Compiled& compiled, Purpose 
 }
 
 void StepFunction::upload_host_memory(const Batch& batch, Compiled& compiled) {
-  const int replicas = static_cast<int>(compiled.addresses.size());
-  for (int replica = 0; replica < replicas; ++replica) {
-    const std::int64_t first = replica ? rows_of(batch.size(), replicas, replica).begin : 0;
+  for (int replica = 0; replica < static_cast<int>(compiled.addresses.size()); ++replica) {
+    const std::int64_t first = compiled.replicas > 1 ? local_rows(batch.size(), compiled.replicas, replica).begin : 0;
     std::size_t i = 0;
     for_each_tensor(batch, [&](const Tensor& tensor) {
       const std::int64_t offset = first ? first * (static_cast<std::int64_t>(tensor.bytes()) / batch.size()) : 0;
@@ -204,9 +221,16 @@ void StepFunction::finish() {
   compiled.logs.renew();
 }
 
+/// Every process computes a batch that has fewer rows than processes.
 int StepFunction::replicas_for(const Batch& batch) const {
   const int most = replicas_.strategy->num_replicas_in_sync();
+  if (replicas_.strategy->others()) return batch.size() < most ? 1 : most;
   return static_cast<int>(std::clamp<std::int64_t>(batch.size(), 1, most));
+}
+
+RowRange StepFunction::local_rows(std::int64_t batch, int replicas, int replica) const {
+  if (has_device_libraries && replicas > 1) replica += static_cast<int>(replicas_.strategy->first_local_replica());
+  return rows_of(batch, replicas, replica);
 }
 
 bool StepFunction::prepare(const Batch& batch) {
@@ -226,10 +250,11 @@ bool StepFunction::prepare(const Batch& batch) {
 
 std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) {
   const int replicas = replicas_for(batch);
-  const auto rows = [&](int replica) { return rows_of(batch.size(), replicas, replica); };
+  const int local = replicas_.strategy->others() ? 1 : replicas;
+  const auto rows = [&](int replica) { return local_rows(batch.size(), replicas, replica); };
   std::list<Traced> traced;
   std::vector<const Traced*> of;  // by replica
-  for (int replica = 0; replica < replicas; ++replica) {
+  for (int replica = 0; replica < local; ++replica) {
     const std::int64_t count = rows(replica).end - rows(replica).begin;
     if (traced.empty() || traced.back().graph.shard().rows != count) {
       const Shard shard{replicas, count, batch.size()};
@@ -247,12 +272,13 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
   }
 
   std::vector<Plan> plans;
-  for (int replica = 0; replica < replicas; ++replica) {
+  for (int replica = 0; replica < local; ++replica) {
     const auto index = static_cast<std::size_t>(replica);
     plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index],
                        next_replica(plans, *replicas_.strategy, rows(replica).begin), options_.steps_per_execution);
   }
-  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), {}, {}, {}});
+  auto compiled =
+      std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), replicas, {}, {}, {}});
   const Traced& first = traced.front();
   for (const auto& [name, value] : first.result.logs) compiled->names.push_back(name);
   compiled->source->plan =
@@ -298,7 +324,7 @@ void StepFunction::run_eagerly(const Batch& batch, Purpose purpose) {
   IndexRanges(graph).check(batch, purpose);
   eager.commit();
   samples_ += batch.size();
-  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, {}, {}, {}});
+  auto compiled = std::make_unique<Compiled>(Compiled{Key(batch), {}, nullptr, 1, {}, {}, {}});
   for (const auto& [name, value] : result.logs) compiled->logs.set(name, eager.value(value.id()).item());
   for (const Value& output : result.outputs) compiled->outputs.push_back(eager.value(output.id()));
   compiled_.clear();

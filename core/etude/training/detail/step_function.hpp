@@ -90,8 +90,10 @@ class StepFunction {
   void upload_rows(const Batch& batch, Compiled& compiled);
   void upload_host_memory(const Batch& batch, Compiled& compiled);
   std::unique_ptr<Compiled> trace(const Batch& batch);
-  /// The number of replicas that have a shard of a batch.
+  /// The number of replicas that have a shard of a batch, in all processes.
   int replicas_for(const Batch& batch) const;
+  /// The shard of a batch that a replica of this process has, if it is divided among this number of replicas.
+  RowRange local_rows(std::int64_t batch, int replicas, int replica) const;
   void run_eagerly(const Batch& batch, Purpose purpose);
   void note_variables(const Graph& graph);
 

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+
+#include "etude/distribute/strategy.hpp"
+#include "etude/distribute/workers.hpp"
+
+namespace etude {
+
+/// One replica of a model in each of several processes, on one machine or on many. Together they compute the steps of
+/// one model. All processes run the same program, on the same data.
+///
+///     const auto strategy =
+///     std::make_shared<MultiWorkerMirroredStrategy>(connect_workers(cluster_from_environment())); auto scope =
+///     strategy->scope(); Sequential model({layers::dense({.units = 10})}); model.compile({.optimizer = "adam", .loss =
+///     "mse"}); model.fit(x, y, {.batch_size = 64, .verbose = strategy->is_chief() ? 1 : 0});
+///
+/// `batch_size` is that of the global batch. Each process iterates over all batches, computes a shard of the rows of
+/// each one, as a replica of MirroredStrategy does, and all-reduces. A batch with fewer rows than processes is computed
+/// by every process. Weights, losses and metrics are those of one process, up to the order of sums, and predictions
+/// have the rows of all processes. After every step all processes hold the same variables, to the bit, and so do later
+/// runs with the same number of processes. Variables begin with the values of rank 0. run_eagerly computes whole
+/// batches in every process. Source: tf.distribute.MultiWorkerMirroredStrategy.
+class MultiWorkerMirroredStrategy : public Strategy {
+ public:
+  /// Uses the default device. If the processes have different random seeds, all of them get that of rank 0. Throws
+  /// Error(value) for a device with its own memory, such as a GPU; CollectiveError if a process fails.
+  explicit MultiWorkerMirroredStrategy(std::shared_ptr<Workers> workers);
+
+  std::string_view name() const override { return "MultiWorkerMirroredStrategy"; }
+  int num_replicas_in_sync() const override { return workers_->count(); }
+  Device& device(int) override { return device_; }
+  void all_reduce(std::span<const ReplicaSum> bucket) override;
+  Workers* workers() override { return workers_.get(); }
+  /// The rank of this process.
+  int rank() const { return workers_->rank(); }
+  /// Whether this process has rank 0. Only that one should write files, such as checkpoints.
+  bool is_chief() const { return rank() == 0; }
+
+ private:
+  std::shared_ptr<Workers> workers_;
+  Device& device_;
+};
+
+}  // namespace etude

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "etude/base/collective.hpp"
+#include "etude/base/error.hpp"
+
+namespace etude {
+
+/// An operation of several processes that failed because one of them ended, or did not take part in time. Afterwards
+/// these processes cannot communicate any more: end the program, and start all of them again from a checkpoint.
+class CollectiveError : public Error {
+ public:
+  /// The text names the operation, the process, and `cause`.
+  CollectiveError(int peer, std::string_view operation, int generation, std::string_view cause);
+  /// The rank of the process that failed; -1 if it is not known.
+  int peer() const noexcept { return peer_; }
+  /// "all_reduce", "broadcast", "all_gather", or "connect".
+  const std::string& operation() const noexcept { return operation_; }
+  /// How often these processes were started again before.
+  int generation() const noexcept { return generation_; }
+
+ private:
+  int peer_, generation_;
+  std::string operation_;
+};
+
+/// The processes that train one model, each with a rank from 0 to count() - 1. All of them call the same operations in
+/// the same order. Each operation returns when this process has its result. It throws CollectiveError if a process
+/// fails, and at the latest after a deadline.
+class Workers : public Collective {
+ public:
+  /// The rank of this process. Rank 0 is the chief.
+  virtual int rank() const = 0;
+  /// The number of processes.
+  virtual int count() const = 0;
+  bool in_host_memory() const override { return true; }
+  /// Sums over the processes. Each Value of `bucket` has one part and one sum, those of this process. All processes get
+  /// the same bits, and so do later runs with as many processes.
+  void all_reduce(std::span<const ReplicaSum> bucket) override = 0;
+  /// Overwrites `memory` by that of rank 0. It has the same size everywhere.
+  virtual void broadcast(std::span<std::byte> memory) = 0;
+  /// Writes the memory of all processes to `all`, in the order of their ranks. `sizes`: the bytes of each process, the
+  /// same list everywhere.
+  virtual void all_gather(std::span<const std::byte> own, std::span<const std::size_t> sizes, std::byte* all) = 0;
+
+  /// A number of each process, in the order of their ranks.
+  std::vector<std::int64_t> all_gather(std::int64_t own);
+};
+
+}  // namespace etude

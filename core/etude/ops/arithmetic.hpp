@@ -1,0 +1,56 @@
+#pragma once
+
+#include "etude/graph/graph.hpp"
+
+/// Elementwise functions that the elementwise ops compute. Operands broadcast by NumPy's rule; their dtypes must be
+/// equal. Functions of real numbers give floats for integers.
+namespace etude::ops {
+
+/// x, with integers as floats of floatx().
+Value to_floats(Value x);
+/// Whether each element is not 0.
+Value to_bool(Value x);
+
+/// 1 / x.
+Value reciprocal(Value x);
+/// 1 / sqrt(x).
+Value rsqrt(Value x);
+/// The smallest integer that is not below x.
+Value ceil(Value x);
+/// The nearest integer; the even one of two that are equally near.
+Value round(Value x);
+/// x without its fraction.
+Value trunc(Value x);
+/// exp(x) - 1, exact for small x.
+Value expm1(Value x);
+/// 2 to the power of x.
+Value exp2(Value x);
+/// The logarithm of x to base 2.
+Value log2(Value x);
+/// The logarithm of x to base 10.
+Value log10(Value x);
+/// The tangent of x, in radians.
+Value tan(Value x);
+/// The hyperbolic sine of x.
+Value sinh(Value x);
+/// The hyperbolic cosine of x.
+Value cosh(Value x);
+/// Whether x is NaN.
+Value is_nan(Value x);
+/// Whether x is infinite.
+Value is_inf(Value x);
+
+/// Whether a and b differ. Shapes broadcast.
+Value not_equal(Value a, Value b);
+/// Whether exactly one of them is not 0. Shapes broadcast.
+Value logical_xor(Value a, Value b);
+/// The largest integer that is not above a / b. Shapes broadcast. Of int32 exact up to 2^24.
+Value floor_divide(Value a, Value b);
+/// a - floor_divide(a, b) · b, which has the sign of b. Shapes broadcast.
+Value mod(Value a, Value b);
+/// log(exp(a) + exp(b)), without overflow. Shapes broadcast.
+Value logaddexp(Value a, Value b);
+/// (a - b)². Shapes broadcast.
+Value squared_difference(Value a, Value b);
+
+}  // namespace etude::ops

@@ -1,0 +1,282 @@
+#include "etude/saving/detail/tfjs_form.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "etude/base/error.hpp"
+#include "etude/saving/detail/object_parts.hpp"
+
+namespace etude {
+namespace {
+
+/// Whether a word is in a list of words.
+bool is_among(std::string_view list, std::string_view word) {
+  for (std::size_t at = list.find(word); at != list.npos; at = list.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || list[at - 1] == ' ') && (end == list.size() || list[end] == ' ')) return true;
+  }
+  return false;
+}
+
+// What @tensorflow/tfjs 4.22.0 registers. GRU, hard_sigmoid and others are left out where they compute something else.
+
+constexpr std::string_view layers =
+    "InputLayer Dense Activation Dropout Flatten Reshape Permute RepeatVector Masking Embedding Conv1D Conv2D Conv3D "
+    "Conv2DTranspose Conv3DTranspose SeparableConv2D DepthwiseConv2D Cropping2D UpSampling2D ZeroPadding2D "
+    "MaxPooling1D MaxPooling2D MaxPooling3D AveragePooling1D AveragePooling2D AveragePooling3D GlobalAveragePooling1D "
+    "GlobalAveragePooling2D GlobalMaxPooling1D GlobalMaxPooling2D BatchNormalization LayerNormalization SimpleRNN GRU "
+    "LSTM RNN SimpleRNNCell GRUCell LSTMCell StackedRNNCells ConvLSTM2D Bidirectional TimeDistributed Add Multiply "
+    "Average Maximum Minimum Concatenate Dot ReLU LeakyReLU PReLU ELU ThresholdedReLU Softmax SpatialDropout1D "
+    "GaussianNoise GaussianDropout AlphaDropout Rescaling";
+constexpr std::string_view activations =
+    "linear relu relu6 elu selu sigmoid softplus softsign tanh softmax log_softmax gelu mish swish";
+constexpr std::string_view initializers =
+    "Zeros Ones Constant RandomUniform RandomNormal TruncatedNormal Identity VarianceScaling GlorotUniform "
+    "GlorotNormal HeNormal HeUniform LeCunNormal LeCunUniform Orthogonal";
+constexpr std::string_view constraints = "MaxNorm UnitNorm NonNeg MinMaxNorm";
+
+/// An option that TensorFlow.js lacks: the only value, a text in JSON, with which it computes the same.
+struct Only {
+  std::string_view classes;
+  const char* option;
+  std::string_view value;
+};
+constexpr Only only[] = {
+    {"Conv1D Conv2D Conv3D", "groups", "1"},
+    {"Conv2DTranspose Conv3DTranspose", "output_padding", "null"},
+    {"GRU GRUCell", "reset_after", "false"},
+    {"ReLU", "negative_slope", "0.0"},
+    {"ReLU", "threshold", "0.0"},
+    {"GlobalAveragePooling1D GlobalAveragePooling2D GlobalMaxPooling1D GlobalMaxPooling2D", "keepdims", "false"},
+    {"LayerNormalization", "rms_scaling", "false"},
+    {"BatchNormalization", "renorm", "false"},
+    {"Bidirectional", "backward_layer", "null"},
+    {"SimpleRNN GRU LSTM RNN ConvLSTM2D", "zero_output_for_mask", "false"}};
+
+/// One layer while its config is converted.
+struct Place {
+  std::string name, class_name;
+
+  [[noreturn]] void lacks(std::string_view what, std::string_view which = {}) const {
+    fail(ErrorKind::value, "Model.save", class_name, " \"", name, "\"", what, which,
+         " - expected layers and options of TensorFlow.js - save a .keras file instead, or change the layer.");
+  }
+};
+
+std::string text_of(const Json& json) { return json.is_string() ? json.get<std::string>() : json_text(json); }
+
+/// The names of the parts that TensorFlow.js ignores are left out.
+Json object_of(std::string_view class_name, Json config) {
+  return {{"class_name", class_name}, {"config", std::move(config)}};
+}
+
+Json activation(const Json& value, const Place& place) {
+  if (value.is_null()) return "linear";
+  if (value == "silu") return "swish";
+  if (!value.is_string() || !is_among(activations, value.get_ref<const std::string&>()))
+    place.lacks(" with the activation ", json_text(value));
+  return value;
+}
+
+/// Null for one that TensorFlow.js lacks: it does not initialize weights that it loads.
+Json initializer(const Json& value) {
+  if (!value.is_object()) return nullptr;
+  std::string class_name = class_name_in(value);
+  if (class_name.starts_with("Lecun")) class_name[2] = 'C';
+  const Json& config = config_in(value);
+  const bool is_untruncated = config.contains("distribution") && config["distribution"] == "untruncated_normal";
+  return is_among(initializers, class_name) && !is_untruncated ? object_of(class_name, config) : Json();
+}
+
+Json regularizer(const Json& value, const Place& place) {
+  if (!value.is_object()) return nullptr;
+  const std::string& class_name = class_name_in(value);
+  if (!is_among("L1 L2 L1L2", class_name)) place.lacks(" with the regularizer ", class_name);
+  const Json& config = config_in(value);
+  return object_of("L1L2", {{"l1", config.value("l1", 0.0)}, {"l2", config.value("l2", 0.0)}});
+}
+
+Json constraint(const Json& value, const Place& place) {
+  if (!value.is_object()) return nullptr;
+  const std::string& class_name = class_name_in(value);
+  if (!is_among(constraints, class_name)) place.lacks(" with the constraint ", class_name);
+  return object_of(class_name, config_in(value));
+}
+
+bool is_model(const Json& layer) { return is_model_class(class_name_in(layer)) && registered_name_in(layer).empty(); }
+
+Json layer_of(const Json& layer);
+
+/// The value of an option in the form of TensorFlow.js.
+Json converted(const std::string& option, const Json& value, const Place& place) {
+  if (option == "dtype") return value.is_string() ? value : "float32";  // the only dtype of its layers' floats
+  if (option.ends_with("activation")) return activation(value, place);
+  if (option.ends_with("_initializer")) return initializer(value);
+  if (option.ends_with("_regularizer")) return regularizer(value, place);
+  if (option.ends_with("_constraint")) return constraint(value, place);
+  if (option == "layer" || option == "cell") return layer_of(value);
+  if (option == "cells") {
+    Json cells = Json::array();
+    for (const Json& cell : value) cells.push_back(layer_of(cell));
+    return cells;
+  }
+  if (place.class_name == "UpSampling2D" && option == "size" && value.is_number()) return {value, value};
+  return value;
+}
+
+/// The name of an option in TensorFlow.js.
+std::string option_name(const std::string& name, const Place& place) {
+  if (name == "batch_shape") return "batch_input_shape";
+  return place.class_name == "LeakyReLU" && name == "negative_slope" ? "alpha" : name;
+}
+
+bool is_one(const Json& value) {
+  return value == 1 || (value.is_array() && std::ranges::all_of(value, [](const Json& each) { return each == 1; }));
+}
+
+Json plain_layer(const Json& layer, const Place& place) {
+  if (!registered_name_in(layer).empty()) place.lacks(", a custom class");
+  if (!is_among(layers, place.class_name)) place.lacks(", which TensorFlow.js lacks");
+  const Json& config = config_in(layer);
+  for (const auto& [classes, option, value] : only)
+    if (is_among(classes, place.class_name) && config.contains(option) && config[option] != parse_json(value, option))
+      place.lacks(" with \"", std::string(option) + "\": " + text_of(config[option]));
+  // It ignores the dilation of these.
+  const bool is_dilated = config.contains("dilation_rate") && !is_one(config["dilation_rate"]);
+  if (is_dilated && is_among("DepthwiseConv2D Conv2DTranspose Conv3DTranspose", place.class_name))
+    place.lacks(" with \"dilation_rate\": ", text_of(config["dilation_rate"]));
+  Json result = Json::object();
+  for (const auto& [name, value] : config.items())
+    add_member(result, option_name(name, place), converted(name, value, place));
+  return object_of(place.class_name, std::move(result));
+}
+
+/// Adds the histories in it, at any depth, as entries of a node of Keras 2. There the calls of a model are counted from
+/// 1: its own outputs are call 0.
+void add_histories(const Json& json, const std::set<std::string>& models, Json& entries) {
+  if (json.is_array() && json.size() == 3 && json[0].is_string()) {
+    const std::size_t call = json[1].get<std::size_t>() + models.count(json[0].get<std::string>());
+    entries.push_back({json[0], call, json[2]});
+  } else if (json.is_object() && json.contains("config") && json["config"].contains("keras_history")) {
+    add_histories(json["config"]["keras_history"], models, entries);
+  } else if (json.is_structured()) {
+    for (const Json& each : json) add_histories(each, models, entries);
+  }
+}
+
+Json histories(const Json& json, const std::set<std::string>& models) {
+  Json entries = Json::array();
+  add_histories(json, models, entries);
+  return entries;
+}
+
+Json functional_config(const Json& config) {
+  std::set<std::string> models;
+  for (const Json& layer : config["layers"])
+    if (is_model(layer)) models.insert(layer["name"].get<std::string>());
+  Json all = Json::array();
+  for (const Json& layer : config["layers"]) {
+    const auto name = layer["name"].get<std::string>();
+    if (layer.value("module", Json()).is_string() && text_of(layer["module"]).starts_with("keras.src.ops."))
+      Place{name, "op"}.lacks(", which is no layer in TensorFlow.js");
+    Json result = layer_of(layer), nodes = Json::array();
+    for (const Json& node : layer["inbound_nodes"]) {
+      Json entries = histories(node, models);
+      for (Json& entry : entries) entry.push_back(Json::object());
+      nodes.push_back(std::move(entries));
+    }
+    add_member(result, "name", name);
+    add_member(result, "inbound_nodes", std::move(nodes));
+    all.push_back(std::move(result));
+  }
+  return {{"name", config["name"]},
+          {"trainable", config["trainable"]},
+          {"layers", std::move(all)},
+          {"input_layers", histories(config["input_layers"], models)},
+          {"output_layers", histories(config["output_layers"], models)}};
+}
+
+Json sequential_config(const Json& config) {
+  Json all = Json::array();
+  const Json& inner = config["layers"];
+  const bool has_input = !inner.empty() && class_name_in(inner[0]) == "InputLayer";
+  if (!has_input && config.contains("build_input_shape"))
+    all.push_back(object_of("InputLayer", {{"batch_input_shape", config["build_input_shape"]},
+                                           {"dtype", "float32"},
+                                           {"name", text_of(config["name"]) + "_input"}}));
+  for (const Json& layer : inner) all.push_back(layer_of(layer));
+  return {{"name", config["name"]}, {"trainable", config["trainable"]}, {"layers", std::move(all)}};
+}
+
+Json layer_of(const Json& layer) {
+  const std::string& class_name = class_name_in(layer);
+  const Json& config = config_in(layer);
+  if (is_model(layer)) {
+    if (class_name == "Sequential") return object_of(class_name, sequential_config(config));
+    return object_of("Functional", functional_config(config));
+  }
+  return plain_layer(layer, {text_of(config.value("name", Json(""))), class_name});
+}
+
+/// TensorFlow.js writes the options of the cell of an RNN also as options of the layer.
+void remove_options_of_cell(Json& config) {
+  const Json cell = config.value("cell", Json());
+  if (!cell.is_object() || !cell.value("config", Json()).is_object()) return;
+  for (const auto& [name, value] : cell["config"].items())
+    if (name != "name" && name != "trainable" && name != "dtype") config.erase(name);
+}
+
+/// The shape of the only input of a layer or model, if its config has it.
+const Json* input_shape_of(const Json& layer) {
+  if (!layer.is_object() || !layer.contains("config") || !layer["config"].is_object()) return nullptr;
+  const Json& config = layer["config"];
+  for (const char* name : {"batch_input_shape", "batch_shape", "build_input_shape"})
+    if (config.contains(name)) return &config[name];
+  const auto inner = config.find("layers");
+  return inner == config.end() || !inner->is_array() || inner->empty() ? nullptr : input_shape_of(inner->front());
+}
+
+/// A model that begins with another has the shape of its input there.
+void add_input_shape(Json& config) {
+  const auto inner = config.find("layers");
+  if (inner == config.end() || !inner->is_array() || inner->empty() || config.contains("build_input_shape")) return;
+  if (const Json* shape = input_shape_of(inner->front())) config["build_input_shape"] = Json(*shape);
+}
+
+}  // namespace
+
+Json tfjs_topology(const Json& model) {
+  Json result = layer_of(model);
+  add_member(result, "keras_version", "tfjs-layers 4.22.0");
+  add_member(result, "backend", "tensor_flow.js");
+  return result;
+}
+
+Json read_tfjs_topology(const Json& topology, const std::string& path) {
+  if (topology.is_array()) {
+    Json result = Json::array();
+    for (const Json& each : topology) result.push_back(read_tfjs_topology(each, path));
+    return result;
+  }
+  if (!topology.is_object()) return topology;
+  Json result = Json::object();
+  for (const auto& [name, value] : topology.items()) {
+    check(!name.ends_with("activation") || value != "hard_sigmoid", ErrorKind::value, "load_model", '"', path,
+          "\" has a layer with \"hard_sigmoid\", which is 0.2 x + 0.5 in TensorFlow.js and ",
+          "x / 6 + 0.5 here - expected other activations - train the model with \"sigmoid\" instead.");
+    // It writes null for what was not passed.
+    if (!value.is_null() || name == "merge_mode") add_member(result, name, read_tfjs_topology(value, path));
+  }
+  const Json class_name = result.value("class_name", Json());
+  if (!result.contains("config") || !result["config"].is_object()) return result;
+  if (class_name == "RNN") remove_options_of_cell(result["config"]);
+  if (class_name == "Sequential") add_input_shape(result["config"]);
+  // Early versions had no such option.
+  const bool is_gru = class_name == "GRU" || class_name == "GRUCell";
+  if (is_gru && !result["config"].contains("reset_after")) result["config"]["reset_after"] = false;
+  return result;
+}
+
+}  // namespace etude

@@ -1,0 +1,180 @@
+#include "etude/saving/detail/tfjs_model.hpp"
+
+#include <set>
+
+#include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
+#include "etude/base/messages.hpp"
+#include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/object_parts.hpp"
+#include "etude/saving/detail/shared_objects.hpp"
+#include "etude/saving/detail/tfjs_form.hpp"
+#include "etude/saving/detail/tfjs_weights.hpp"
+
+namespace etude {
+namespace {
+
+/// Names weights as the scopes of tfjs-layers do: a layer has one of its name, also within a model; of the layers
+/// within a layer, only those of Bidirectional and StackedRNNCells have one. Sources: engine/topology.ts,
+/// layers/wrappers.ts and layers/recurrent.ts in tfjs-layers/src.
+class Names {
+ public:
+  explicit Names(const Model& model) { add(model, ""); }
+
+  std::vector<NamedVariable> weights;
+
+ private:
+  void add(const Layer& layer, const std::string& scope) {
+    if (!seen_.insert(&layer).second) return;
+    for (const Variable& variable : layer.own_weights()) {
+      const std::string name = variable.name().substr(variable.name().rfind('/') + 1);
+      const bool is_depthwise = layer.class_name() == "DepthwiseConv2D" && name == "kernel";
+      weights.push_back({scope + (is_depthwise ? "depthwise_" : "") + name, variable});
+    }
+    const bool is_model = dynamic_cast<const Model*>(&layer);
+    const std::vector<LayerPtr> inside = layer.layers();
+    for (std::size_t i = 0; i < inside.size(); ++i)
+      add(*inside[i], is_model ? inside[i]->name() + '/' : scope + scope_within(layer, i, inside[i]->name()));
+  }
+
+  static std::string scope_within(const Layer& layer, std::size_t i, const std::string& name) {
+    if (layer.class_name() == "StackedRNNCells") return "RNNCell_" + std::to_string(i) + '/';
+    if (layer.class_name() != "Bidirectional") return "";
+    const std::string direction = i == 0 ? "forward_" : "backward_";
+    return (name.starts_with(direction) ? "" : direction) + name + '/';
+  }
+
+  std::set<const Layer*> seen_;
+};
+
+/// The description of the model, with its training_config.
+Json description_in(const Json& json, const std::string& path) {
+  check(json.is_object() && json.value("format", Json()) != "graph-model", ErrorKind::value, "load_model", '"', path,
+        "\" is a graph model of TensorFlow.js, without layers - expected a layers model - convert the original model "
+        "of Keras.");
+  Json topology = json.value("modelTopology", Json());
+  Json training = json.value("trainingConfig", Json());
+  if (topology.is_object() && !topology.contains("class_name") && topology.contains("model_config")) {
+    if (training.is_null()) training = topology.value("training_config", Json());
+    topology = Json(topology["model_config"]);
+  }
+  check(topology.is_object() && topology.contains("class_name") && describes_model(topology), ErrorKind::data,
+        "load_model", '"', path, "\" has no model as its \"modelTopology\" - expected a Sequential or Functional one ",
+        "- save it again, or load its weights by load_weights.");
+  topology = read_tfjs_topology(topology, path);
+  if (!training.is_null()) topology["training_config"] = std::move(training);
+  return topology;
+}
+
+/// The names of the weights in a manifest that belong to an optimizer.
+std::set<std::string> optimizer_weights(const Json& manifest) {
+  std::set<std::string> names;
+  if (!manifest.is_array()) return names;
+  for (const Json& group : manifest) {
+    if (!group.is_object() || !group.contains("weights") || !group["weights"].is_array()) continue;
+    for (const Json& weight : group["weights"])
+      if (weight.is_object() && weight.value("group", Json()) == "optimizer" &&
+          weight.value("name", Json()).is_string())
+        names.insert(weight["name"].get<std::string>());
+  }
+  return names;
+}
+
+/// A file, and the model that it describes, whose weights have no values yet.
+struct TfjsFile {
+  TfjsFile(const std::string& path, Vfs& files) {
+    const std::vector<std::byte> text = files.read(path);
+    const Json json = parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path);
+    description = description_in(json, path);
+    manifest = json.value("weightsManifest", Json());
+    optimizer = optimizer_weights(manifest);
+    const SharedObjects shared;
+    const UnsetVariables scope;
+    model = model_from_json(description);
+    check(model->built(), ErrorKind::data, "load_model", '"', path,
+          "\" has no shapes of the inputs - expected a model that was built before it was saved - save it again.");
+  }
+
+  Json description, manifest;
+  std::set<std::string> optimizer;  ///< the names of its weights
+  ModelPtr model;
+};
+
+/// The name without its last scope: TensorFlow names the cell of a recurrent layer, "lstm/lstm_cell/kernel".
+std::string without_cell(const std::string& name) {
+  const std::size_t last = name.rfind('/');
+  const std::size_t before = last == name.npos || last == 0 ? name.npos : name.rfind('/', last - 1);
+  return before == name.npos ? name : name.substr(0, before) + name.substr(last);
+}
+
+void assign_weights(const Model& model, std::vector<StoredTensor> tensors) {
+  const std::vector<NamedVariable> weights = named_tfjs_weights(model);
+  std::set<std::string_view> known;
+  for (const NamedVariable& weight : weights) known.insert(weight.name);
+  for (StoredTensor& tensor : tensors)
+    if (!known.contains(tensor.name)) tensor.name = without_cell(tensor.name);
+  assign_all(weights, std::move(tensors), "load_model");
+}
+
+}  // namespace
+
+std::vector<NamedVariable> named_tfjs_weights(const Model& model) {
+  static_cast<void>(model.layers_inside());  // throws if they are nested too deep
+  std::vector<NamedVariable> weights = Names(model).weights;
+  return weights;
+}
+
+void save_tfjs(const Model& model, const std::string& path) {
+  const std::vector<NamedVariable> weights = named_tfjs_weights(model);
+  std::set<std::string_view> names;
+  for (const NamedVariable& weight : weights)
+    check(names.insert(weight.name).second, ErrorKind::value, "Model.save", "two weights \"", weight.name,
+          "\", for two layers of that name are in models within the model - expected unique names of layers - give "
+          "the layers other names.");
+  Json topology = tfjs_topology(model_to_json(model));  // throws before there is a file
+  const std::shared_ptr<Vfs> files = vfs_or_host({}, "Model.save");
+  const std::string folder = parent_of(path);
+  files->make_folders(folder);
+  const std::string file = path.substr(path.rfind('/') + 1);
+  const std::string prefix = file == "model.json" ? "" : file.substr(0, file.rfind('.') + 1);
+  Json json = {{"format", "layers-model"},
+               {"generatedBy", "etude"},
+               {"convertedBy", nullptr},
+               {"modelTopology", std::move(topology)},
+               {"weightsManifest", write_tfjs_shards(stored_values_of(weights), folder, *files, prefix)}};
+  files->replace(path, {json_text(json)});
+}
+
+ModelPtr load_tfjs(const std::string& path, bool compile) {
+  const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
+  const TfjsFile file(path, *files);
+  const ModelPtr& model = file.model;
+  assign_weights(*model, tfjs_weights(file.manifest, path, files,
+                                      [&](const std::string& name) { return !file.optimizer.contains(name); }));
+  if (!compile) return model;
+  compile_as_described(*model, file.description);
+  if (model->compiled() && !file.optimizer.empty())
+    print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + model->optimizer().name() +
+                          "\" is not restored: it is in the format of TensorFlow.js. It starts anew.");
+  return model;
+}
+
+std::function<std::string(const std::string&)> tfjs_weight_names(const std::string& path) {
+  std::map<std::string, std::string> names;
+  try {
+    const TfjsFile file(path, *vfs_or_host({}, "load_weights"));
+    std::map<const void*, std::string> paths;
+    for (const auto& [name, variable] : named_weights(*file.model)) paths.emplace(variable.id(), name);
+    for (const auto& [name, variable] : named_tfjs_weights(*file.model)) names.emplace(name, paths.at(variable.id()));
+    for (const std::string& name : file.optimizer) names.emplace(name, "");
+  } catch (const Error&) {  // the file may describe a model that Étude lacks
+    names.clear();
+  }
+  return [names = std::move(names)](const std::string& name) {
+    for (const std::string& each : {name, without_cell(name)})
+      if (const auto found = names.find(each); found != names.end()) return found->second;
+    return name;
+  };
+}
+
+}  // namespace etude

@@ -1,0 +1,225 @@
+#include <gloo/allgatherv.h>
+#include <gloo/allreduce.h>
+#include <gloo/broadcast.h>
+#include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/store.h>
+#include <gloo/transport/tcp/device.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "etude/distribute/cluster.hpp"
+#include "gloo/rendezvous.hpp"
+
+// Workers by Gloo over TCP, and by a rendezvous at the chief's address.
+namespace etude {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// Values that are summed together, if there are several: they are copied into one buffer.
+constexpr std::size_t most_fused_bytes = 25 << 20;
+
+/// The interface of the rendezvous that Gloo uses.
+class Store : public gloo::rendezvous::Store {
+ public:
+  Store(RendezvousClient& client, sockets::Deadline deadline) : client_(client), deadline_(deadline) {}
+  void set(const std::string& key, const std::vector<char>& data) override {
+    client_.set(key, std::string(data.begin(), data.end()));
+  }
+  std::vector<char> get(const std::string& key) override {
+    const std::string value = client_.get(key, deadline_);
+    return {value.begin(), value.end()};
+  }
+  void wait(const std::vector<std::string>& keys) override {
+    for (const std::string& key : keys) client_.get(key, deadline_);
+  }
+  void wait(const std::vector<std::string>& keys, const milliseconds&) override { wait(keys); }
+
+ private:
+  RendezvousClient& client_;
+  sockets::Deadline deadline_;
+};
+
+/// The message of an exception of Gloo, without the place in its sources.
+std::string cause_of(const std::exception& error) {
+  std::string text = error.what();
+  if (const std::size_t end = text.find("] "); !text.empty() && text.front() == '[' && end != std::string::npos)
+    text.erase(0, end + 2);
+  return text;
+}
+
+class GlooWorkers : public Workers {
+ public:
+  GlooWorkers(const Cluster& cluster, const WorkerOptions& options) : cluster_(cluster) {
+    if (cluster.size == 1) return;
+    const auto deadline = steady_clock::now() + options.connect_timeout;
+    const std::optional<sockets::Address> chief = sockets::parse_address(cluster.chief);
+    check(chief.has_value(), ErrorKind::value, "connect_workers", '"', cluster.chief,
+          "\" as address of the chief - expected \"host:port\" - correct the cluster.");
+    if (cluster.rank == 0) {
+      std::string reason;
+      sockets::Socket listening = sockets::listen_at(*chief, reason);
+      check(static_cast<bool>(listening), ErrorKind::io, "connect_workers", "no connections at ", cluster.chief, ": ",
+            reason, " - expected a free port of this machine - choose another address for rank 0.");
+      server_ = std::make_unique<RendezvousServer>(std::move(listening), cluster.size, cluster.generation);
+    }
+    client_ = std::make_unique<RendezvousClient>(*chief, cluster.rank, cluster.size, cluster.generation, deadline);
+    run("connect", [&] {
+      gloo::transport::tcp::attr bound;
+      bound.hostname = cluster.host;
+      std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(bound);
+      Store store(*client_, deadline);
+      const auto context = std::make_shared<gloo::rendezvous::Context>(cluster.rank, cluster.size);
+      context->setTimeout(std::max(options.connect_timeout, milliseconds(1)));
+      context_ = context;
+      context->connectFullMesh(store, device);
+      context->setTimeout(std::max(options.timeout, milliseconds(1)));
+    });
+  }
+
+  std::string_view name() const override { return "gloo"; }
+  int rank() const override { return cluster_.rank; }
+  int count() const override { return cluster_.size; }
+
+  void all_reduce(std::span<const ReplicaSum> bucket) override {
+    run("all_reduce", [&] {
+      while (!bucket.empty()) {
+        const std::size_t fused = fusible(bucket);
+        visit_dtype(bucket.front().dtype, [&]<class T>(T) { sum<T>(bucket.first(fused)); });
+        bucket = bucket.subspan(fused);
+      }
+    });
+  }
+
+  void broadcast(std::span<std::byte> memory) override {
+    if (memory.empty()) return;
+    run("broadcast", [&] {
+      if (!context_) return;
+      gloo::BroadcastOptions options(context_);
+      options.setOutput(memory.data(), memory.size());
+      options.setRoot(0);
+      options.setTag(tag_++);
+      gloo::broadcast(options);
+    });
+  }
+
+  void all_gather(std::span<const std::byte> own, std::span<const std::size_t> sizes, std::byte* all) override {
+    if (std::ranges::all_of(sizes, [](std::size_t size) { return size == 0; })) return;
+    run("all_gather", [&] {
+      if (!context_) {
+        std::ranges::copy(own, all);
+        return;
+      }
+      gloo::AllgathervOptions options(context_);
+      options.setInput(const_cast<std::byte*>(own.data()), own.size());  // which Gloo only reads
+      options.setOutput(all, std::vector<std::size_t>(sizes.begin(), sizes.end()));
+      options.setTag(tag_++);
+      gloo::allgatherv(options);
+    });
+  }
+
+  using Workers::all_gather;
+
+ private:
+  static std::size_t bytes_of(const ReplicaSum& value) {
+    return static_cast<std::size_t>(value.count) * size_of(value.dtype);
+  }
+
+  /// The number of Values at the beginning of a bucket that are summed together.
+  static std::size_t fusible(std::span<const ReplicaSum> bucket) {
+    std::size_t count = 1, bytes = bytes_of(bucket.front());
+    while (count < bucket.size() && bucket[count].dtype == bucket.front().dtype &&
+           bytes + bytes_of(bucket[count]) <= most_fused_bytes)
+      bytes += bytes_of(bucket[count++]);
+    return count;
+  }
+
+  template <class T> void sum(std::span<const ReplicaSum> values) {
+    if (values.size() == 1) {
+      const ReplicaSum& value = values.front();
+      sum(reinterpret_cast<const T*>(value.parts.front()), reinterpret_cast<T*>(value.sums.front()),
+          static_cast<std::size_t>(value.count));
+      return;
+    }
+    std::size_t bytes = 0;
+    for (const ReplicaSum& value : values) bytes += bytes_of(value);
+    fused_.resize(std::max(fused_.size(), bytes));
+    std::byte* at = fused_.data();
+    for (const ReplicaSum& value : values) at = std::copy_n(value.parts.front(), bytes_of(value), at);
+    T* const all = reinterpret_cast<T*>(fused_.data());
+    sum(static_cast<const T*>(all), all, bytes / sizeof(T));
+    at = fused_.data();
+    for (const ReplicaSum& value : values) {
+      std::copy_n(at, bytes_of(value), value.sums.front());
+      at += bytes_of(value);
+    }
+  }
+
+  /// The ring gives all processes the same bits: each sum is computed by one of them.
+  template <class T> void sum(const T* part, T* result, std::size_t count) {
+    if (part != result) std::copy_n(part, count, result);
+    if (!context_ || count == 0) return;
+    gloo::AllreduceOptions options(context_);
+    options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+    options.setOutput(result, count);
+    options.setReduceFunction([](void* out, const void* a, const void* b, std::size_t n) {
+      const T *first = static_cast<const T*>(a), *second = static_cast<const T*>(b);
+      for (std::size_t i = 0; i < n; ++i) static_cast<T*>(out)[i] = static_cast<T>(first[i] + second[i]);
+    });
+    options.setTag(tag_++);
+    gloo::allreduce(options);
+  }
+
+  template <class Operation> void run(const char* name, Operation operation) {
+    const std::lock_guard lock(mutex_);
+    if (failure_) throw CollectiveError(*failure_);
+    try {
+      operation();
+    } catch (const CollectiveError& error) {
+      abandon();
+      failure_.emplace(error);
+    } catch (const std::exception& error) {
+      abandon();
+      const int peer = client_->failed_rank();
+      failure_.emplace(peer, name, cluster_.generation, cause_of(error));
+    }
+    if (!failure_) return;
+    if (server_) server_->await_questions(steady_clock::now() + milliseconds(500));
+    throw CollectiveError(*failure_);
+  }
+
+  /// Closes all connections, so that processes that wait for this one fail, too.
+  void abandon() {
+    if (!context_) return;
+    try {
+      context_->closeConnections();
+    } catch (const std::exception&) {  // it was closed already
+    }
+  }
+
+  Cluster cluster_;
+  std::mutex mutex_;  ///< Models on several threads may share a strategy.
+  std::unique_ptr<RendezvousServer> server_;
+  std::unique_ptr<RendezvousClient> client_;
+  std::shared_ptr<gloo::Context> context_;
+  std::vector<std::byte> fused_;
+  std::uint32_t tag_ = 0;
+  std::optional<CollectiveError> failure_;
+};
+
+}  // namespace
+
+std::shared_ptr<Workers> connect_workers(const Cluster& cluster, WorkerOptions options) {
+  check(cluster.size >= 1 && cluster.rank >= 0 && cluster.rank < cluster.size, ErrorKind::value, "connect_workers",
+        "rank ", cluster.rank, " of ", cluster.size, " processes - expected 0 to size - 1 - correct the cluster.");
+  return std::make_shared<GlooWorkers>(cluster, options);
+}
+
+}  // namespace etude

@@ -1,0 +1,249 @@
+#include "gloo/rendezvous.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include "etude/distribute/workers.hpp"
+
+namespace etude {
+namespace {
+
+using sockets::Message;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// The kinds of messages.
+enum Kind : std::uint8_t { hello = 1, welcome, refusal, set_value, get_value, value, question, failed, farewell };
+
+/// The longest that the server waits for questions of other processes before it answers one.
+constexpr milliseconds patience{400};
+/// The longest that it takes to send a message, which is short.
+constexpr milliseconds sending{2000};
+
+int number_in(const std::string& text) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : -1;
+}
+
+}  // namespace
+
+RendezvousServer::RendezvousServer(sockets::Socket listening, int size, int generation)
+    : listening_(std::move(listening)),
+      size_(size),
+      generation_(generation),
+      standing_(static_cast<std::size_t>(size), Standing::unknown) {
+  std::array<int, 2> ends{};
+  check(::pipe2(ends.data(), O_CLOEXEC) == 0, ErrorKind::io, "RendezvousServer",
+        "no pipe - expected a free file descriptor - close some files.");
+  wake_in_ = sockets::Socket(ends[0]);
+  wake_out_ = sockets::Socket(ends[1]);
+  thread_ = std::thread([this] { serve(); });
+}
+
+RendezvousServer::~RendezvousServer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  wake_out_ = sockets::Socket();  // ends the wait of the thread
+  thread_.join();
+}
+
+void RendezvousServer::await_questions(sockets::Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline, [this] {
+    return std::ranges::none_of(standing_, [](Standing one) { return one == Standing::connected; });
+  });
+}
+
+void RendezvousServer::serve() {
+  std::vector<pollfd> waiting;
+  for (;;) {
+    waiting = {{wake_in_.get(), POLLIN, 0}, {listening_.get(), POLLIN, 0}};
+    int timeout = -1;
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopped_) return;
+      for (const Client& client : clients_) waiting.push_back({client.socket.get(), POLLIN, 0});
+      if (settle_by_) {
+        const auto left = std::chrono::ceil<milliseconds>(*settle_by_ - steady_clock::now()).count();
+        timeout = static_cast<int>(std::max<std::int64_t>(left, 0));
+      }
+    }
+    ::poll(waiting.data(), waiting.size(), timeout);
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    for (std::size_t i = 2; i < waiting.size(); ++i)
+      if (waiting[i].revents) read(clients_[i - 2]);
+    if (waiting[1].revents) accept();
+    settle();
+    std::erase_if(clients_, [](const Client& client) { return client.closed; });
+    changed_.notify_all();
+  }
+}
+
+void RendezvousServer::accept() {
+  sockets::Socket socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  // More connections than processes: some of them are not of this cluster.
+  const bool room = clients_.size() < 2 * static_cast<std::size_t>(size_) + 16;
+  if (socket && room) clients_.push_back({std::move(socket), {}, -1, {}, false, false});
+}
+
+void RendezvousServer::read(Client& client) {
+  std::array<char, 4096> chunk{};
+  const ssize_t count = ::recv(client.socket.get(), chunk.data(), chunk.size(), 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) return drop(client);
+  client.received.append(chunk.data(), static_cast<std::size_t>(count));
+  bool valid = true;
+  while (!client.closed) {
+    const std::optional<Message> message = sockets::take_message(client.received, valid);
+    if (!valid) return drop(client);
+    if (!message) return;
+    answer(client, *message);
+  }
+}
+
+void RendezvousServer::drop(Client& client) {
+  client.closed = true;
+  if (client.rank < 0) return;
+  Standing& standing = standing_[static_cast<std::size_t>(client.rank)];
+  if (standing == Standing::asked || standing == Standing::left) return;
+  standing = Standing::lost;
+  if (lost_ < 0) lost_ = client.rank;
+}
+
+void RendezvousServer::reply(Client& client, std::uint8_t kind, std::string field) {
+  if (!sockets::send(client.socket, {kind, {std::move(field)}}, steady_clock::now() + sending)) client.closed = true;
+}
+
+void RendezvousServer::answer(Client& client, const Message& message) {
+  const std::vector<std::string>& fields = message.fields;
+  if (client.rank < 0) return greet(client, message);
+  if (message.kind == set_value && fields.size() == 2) {
+    values_[fields[0]] = fields[1];
+  } else if (message.kind == get_value && fields.size() == 1) {
+    client.wanted = fields[0];
+  } else if (message.kind == question) {
+    client.asks = true;
+    standing_[static_cast<std::size_t>(client.rank)] = Standing::asked;
+    if (!settle_by_) settle_by_ = steady_clock::now() + patience;
+  } else if (message.kind == farewell) {
+    standing_[static_cast<std::size_t>(client.rank)] = Standing::left;
+    client.closed = true;
+  } else {
+    drop(client);
+  }
+}
+
+/// The first message of a process names its rank.
+void RendezvousServer::greet(Client& client, const Message& message) {
+  if (message.kind != hello || message.fields.size() != 3) return drop(client);
+  const int rank = number_in(message.fields[0]), size = number_in(message.fields[1]),
+            generation = number_in(message.fields[2]);
+  std::string reason;
+  if (size != size_)
+    reason = "the chief expects " + std::to_string(size_) + " processes, this one " + std::to_string(size);
+  else if (generation != generation_)
+    reason = "generation " + std::to_string(generation) + ", the chief's is " + std::to_string(generation_);
+  else if (rank < 0 || rank >= size_)
+    reason = "rank " + std::to_string(rank) + " of " + std::to_string(size_);
+  else if (standing_[static_cast<std::size_t>(rank)] != Standing::unknown)
+    reason = "another process has rank " + std::to_string(rank);
+  if (!reason.empty()) {
+    reply(client, refusal, reason);
+    client.closed = true;
+    return;
+  }
+  client.rank = rank;
+  standing_[static_cast<std::size_t>(rank)] = Standing::connected;
+  reply(client, welcome, {});
+}
+
+/// Answers what can be answered now.
+void RendezvousServer::settle() {
+  for (Client& client : clients_) {
+    if (client.closed || !client.wanted) continue;
+    const auto found = values_.find(*client.wanted);
+    if (found == values_.end() && lost_ < 0) continue;
+    client.wanted.reset();
+    found != values_.end() ? reply(client, value, found->second) : reply(client, failed, std::to_string(lost_));
+  }
+  const bool asked = std::ranges::any_of(clients_, [](const Client& client) { return client.asks && !client.closed; });
+  const std::optional<int> rank = asked ? verdict() : std::nullopt;
+  if (!asked) settle_by_.reset();
+  if (!rank) return;
+  for (Client& client : clients_) {
+    if (client.asks && !client.closed) reply(client, failed, std::to_string(*rank));
+    client.asks = false;
+  }
+  settle_by_.reset();
+}
+
+/// The process that failed; none before that is known.
+std::optional<int> RendezvousServer::verdict() const {
+  if (lost_ >= 0) return lost_;
+  const auto silent = std::ranges::count_if(standing_, [](Standing one) { return one != Standing::asked; });
+  if (silent > 1 && steady_clock::now() < *settle_by_) return std::nullopt;
+  const auto first = std::ranges::find_if(standing_, [](Standing one) { return one != Standing::asked; });
+  return first == standing_.end() ? -1 : static_cast<int>(first - standing_.begin());
+}
+
+RendezvousClient::RendezvousClient(const sockets::Address& chief, int rank, int size, int generation,
+                                   sockets::Deadline deadline)
+    : generation_(generation) {
+  std::string reason = "no connection";
+  const std::string where = chief.host + ":" + chief.port;
+  // The chief may not listen yet, or still serve an earlier generation.
+  for (;;) {
+    socket_ = sockets::connect_to(chief, deadline, reason);
+    if (!socket_) fail(0, "no connection to " + where + ": " + reason);
+    const Message first{hello, {std::to_string(rank), std::to_string(size), std::to_string(generation)}};
+    const std::optional<Message> reply =
+        sockets::send(socket_, first, deadline) ? sockets::receive(socket_, deadline) : std::nullopt;
+    if (reply && reply->kind == welcome) return;
+    if (reply && reply->kind == refusal && reply->fields.size() == 1) reason = reply->fields[0];
+    if (steady_clock::now() + milliseconds(50) >= deadline) fail(0, where + " refuses this process: " + reason);
+    std::this_thread::sleep_for(milliseconds(50));
+  }
+}
+
+RendezvousClient::~RendezvousClient() { sockets::send(socket_, {farewell, {}}, steady_clock::now() + sending); }
+
+void RendezvousClient::set(const std::string& key, const std::string& value) {
+  if (!sockets::send(socket_, {set_value, {key, value}}, steady_clock::now() + sending))
+    fail(0, "the connection to the chief ended");
+}
+
+std::string RendezvousClient::get(const std::string& key, sockets::Deadline deadline) {
+  const bool sent = sockets::send(socket_, {get_value, {key}}, deadline);
+  const std::optional<Message> reply = sent ? sockets::receive(socket_, deadline) : std::nullopt;
+  if (reply && reply->kind == value && reply->fields.size() == 1) return reply->fields[0];
+  if (reply && reply->kind == failed && reply->fields.size() == 1)
+    fail(number_in(reply->fields[0]), "its connection ended");
+  if (steady_clock::now() >= deadline) fail(failed_rank(), "no answer before the deadline");
+  fail(0, "the connection to the chief ended");
+}
+
+int RendezvousClient::failed_rank() {
+  const auto deadline = steady_clock::now() + milliseconds(800);
+  if (!sockets::send(socket_, {question, {}}, deadline)) return 0;
+  while (const std::optional<Message> reply = sockets::receive(socket_, deadline))
+    if (reply->kind == failed && reply->fields.size() == 1) return number_in(reply->fields[0]);
+  return 0;
+}
+
+void RendezvousClient::fail(int peer, const std::string& cause) const {
+  throw CollectiveError(peer, "connect", generation_, cause);
+}
+
+}  // namespace etude

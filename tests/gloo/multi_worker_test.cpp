@@ -1,0 +1,278 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <etude/etude.hpp>
+#include <filesystem>
+
+#include "processes.hpp"
+
+// MultiWorkerMirroredStrategy: several processes give the numbers of one, and hold the same bits after every step.
+namespace etude {
+namespace {
+
+using namespace testing;
+using Catch::Matchers::ContainsSubstring;
+
+constexpr std::int64_t rows = 25, batch_size = 8;  // the last batch has one row, fewer than processes
+
+Tensor waves(const Shape& shape) {
+  Tensor tensor(shape);
+  float at = 0;
+  for (float& element : tensor.data<float>()) element = std::sin(at += 0.7f);
+  return tensor;
+}
+
+/// Adds a number for the bits of all variables after each step.
+class Bits : public Callback {
+ public:
+  std::vector<float> after_steps;
+  void on_train_batch_end(std::int64_t, Logs&) override {
+    std::uint32_t hash = 2166136261;
+    for (const Variable& variable : model().variables()) {
+      const Tensor value = variable.value();
+      for (std::size_t i = 0; i < value.bytes(); ++i)
+        hash = (hash ^ static_cast<std::uint8_t>(value.raw()[i])) * 16777619;
+    }
+    after_steps.push_back(static_cast<float>(hash >> 8));  // exact in a float
+  }
+};
+
+struct Scenario {
+  const char* name;
+  std::function<std::vector<LayerPtr>()> layers;
+  const char* optimizer;
+  bool weighted;
+};
+
+const std::vector<Scenario>& scenarios() {
+  static const std::vector<Scenario> all{
+      {"SGD",
+       [] {
+         return std::vector<LayerPtr>{layers::dense({.units = 8, .activation = "tanh"}), layers::dense({.units = 1})};
+       },
+       "sgd", false},
+      {"Adam, dropout, regularizers and sample weights",
+       [] {
+         return std::vector<LayerPtr>{layers::dense({.units = 8, .kernel_regularizer = "l2"}),
+                                      layers::layer_normalization(), layers::dropout({.rate = 0.3}),
+                                      layers::dense({.units = 1})};
+       },
+       "adam", true},
+      {"batches that are normalized as one",
+       [] {
+         return std::vector<LayerPtr>{layers::dense({.units = 8}), layers::batch_normalization({.synchronized = true}),
+                                      layers::activation("relu"), layers::dense({.units = 1})};
+       },
+       "sgd", false}};
+  return all;
+}
+
+/// Trains, evaluates and predicts. The weights, losses, metrics and predictions, and a number for the bits after each
+/// step, which are the last `steps` numbers.
+std::vector<float> numbers_of(const Scenario& scenario) {
+  Sequential model(scenario.layers());
+  model.compile({.optimizer = scenario.optimizer, .loss = "mse", .metrics = {"mae"}});
+  const Tensor x = waves({rows, 5}), y = waves({rows, 1}).clone();
+  Tensor weights({rows});
+  for (std::size_t i = 0; i < rows; ++i) weights.data<float>()[i] = static_cast<float>(1 + i % 3);
+  const auto bits = std::make_shared<Bits>();
+  FitOptions options{.batch_size = batch_size, .epochs = 3, .verbose = 0, .callbacks = {bits}};
+  const HistoryPtr history = scenario.weighted ? model.fit(x, y, weights, options) : model.fit(x, y, options);
+  const Logs logs = model.evaluate(x, y, {.batch_size = batch_size, .verbose = 0});
+  const Tensor predicted = model.predict(x, {.batch_size = batch_size, .verbose = 0});
+  std::vector<float> all;
+  const auto add = [&](const Tensor& tensor) {
+    const auto data = tensor.data<float>();
+    all.insert(all.end(), data.begin(), data.end());
+  };
+  for (const Tensor& weight : model.get_weights()) add(weight);
+  add(predicted);
+  for (const double loss : (*history)["loss"]) all.push_back(static_cast<float>(loss));
+  for (const char* name : {"loss", "mae"}) all.push_back(static_cast<float>(logs[name]));
+  all.insert(all.end(), bits->after_steps.begin(), bits->after_steps.end());
+  return all;
+}
+
+std::string report_of(const std::vector<float>& numbers) { return bytes_of(numbers.data(), 4 * numbers.size()); }
+std::vector<float> numbers_in(const std::string& report) {
+  std::vector<float> numbers(report.size() / 4);
+  std::memcpy(numbers.data(), report.data(), 4 * numbers.size());
+  return numbers;
+}
+
+/// Runs `work` in the scope of the strategy, in several processes. Before, each of them calls `begin` with its rank.
+Reports run_strategies(
+    int count, const std::function<std::string(MultiWorkerMirroredStrategy&)>& work,
+    const std::function<void(int)>& begin = [](int) {}) {
+  return run_workers(count, [&](const std::shared_ptr<Workers>& workers) {
+    begin(workers->rank());
+    const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers);
+    const auto scope = strategy->scope();
+    return work(*strategy);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("multi-worker: fit, evaluate and predict give the numbers of one process, with the same bits in all",
+          "[gloo]") {
+  const auto [count, index] = GENERATE(std::pair(2, 0), std::pair(3, 0), std::pair(4, 1), std::pair(3, 2));
+  const Scenario& scenario = scenarios()[static_cast<std::size_t>(index)];
+  CAPTURE(count, scenario.name);
+  const Reports one = run_processes(1, [&](int) {
+    set_random_seed(3);
+    return report_of(numbers_of(scenario));
+  });
+  const auto run = [&] {
+    return run_strategies(
+        count, [&](MultiWorkerMirroredStrategy&) { return report_of(numbers_of(scenario)); },
+        [](int rank) { set_random_seed(rank == 0 ? 3 : 9); });  // all get the seed of rank 0
+  };
+  const Reports several = run();
+  for (const std::string& report : several) CHECK((report == several.front()));
+  CHECK((run() == several));
+
+  constexpr std::size_t steps = 3 * 4;
+  const std::vector<float> expected = numbers_in(one.front()), got = numbers_in(several.front());
+  REQUIRE(expected.size() > rows + steps);
+  REQUIRE(got.size() == expected.size());
+  float farthest = 0;
+  for (std::size_t i = 0; i + steps < got.size(); ++i) {
+    const float distance = std::abs(got[i] - expected[i]);
+    farthest = distance <= farthest ? farthest : distance;  // NaN propagates
+  }
+  CHECK(farthest < (index == 0 ? 1e-6f : 1e-5f));
+}
+
+TEST_CASE("multi-worker: logs that differ between processes are their mean, for all of them", "[gloo]") {
+  class Sized : public Sequential {
+   public:
+    using Sequential::Sequential;
+    StepLogs train_step(const StepData& data) override {
+      StepLogs logs = Sequential::train_step(data);
+      logs.emplace_back("first", ops::mean(data.x[0]));
+      return logs;
+    }
+  };
+  const Reports reports = run_strategies(2, [](MultiWorkerMirroredStrategy&) {
+    Sized model(std::vector<LayerPtr>{layers::dense({.units = 1})});
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    const Tensor x = Tensor::from<float>({4, 1}, {1, 3, 5, 11}), y({4, 1});
+    return std::to_string(model.train_on_batch(x, y)["first"]);
+  });
+  for (const std::string& report : reports) CHECK(report == "5.000000");
+}
+
+TEST_CASE("multi-worker: a function runs on the rows of each process, and sums over all of them", "[gloo]") {
+  const Reports reports = run_strategies(3, [](MultiWorkerMirroredStrategy& strategy) {
+    const Tensor x = Tensor::from<float>({4}, {1, 2, 3, 4});
+    const auto made = strategy.run(
+        [](std::span<const Value> values) {
+          return std::vector{ops::all_reduce(ops::sum(values[0])), ops::sum(values[0])};
+        },
+        {strategy.split(x)});
+    return std::to_string(made[0][0].item()) + ' ' + std::to_string(made[1][0].item());
+  });
+  CHECK(reports == Reports{"10.000000 3.000000", "10.000000 3.000000", "10.000000 4.000000"});
+}
+
+TEST_CASE("multi-worker: another model, or other data, in one of the processes is an error in all of them", "[gloo]") {
+  const auto fit = [](std::int64_t units, std::int64_t rows_of_batch) -> std::string {
+    Sequential model({layers::dense({.units = units}), layers::dense({.units = 1})});
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    try {
+      model.fit(waves({rows_of_batch, 3}), waves({rows_of_batch, 1}), {.verbose = 0});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const Reports models =
+      run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) { return fit(40 + 40 * strategy.rank(), 8); });
+  for (const std::string& report : models) CHECK_THAT(report, ContainsSubstring("the same model in all processes"));
+  const Reports data =
+      run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) { return fit(4, 8 + 2 * strategy.rank()); });
+  for (const std::string& report : data) CHECK_THAT(report, ContainsSubstring("the same data in all processes"));
+}
+
+TEST_CASE("multi-worker: BackupAndRestore continues in all processes after a kill, or a SIGTERM, of one of them",
+          "[gloo]") {
+  /// Sends this process a signal in its third epoch, and counts epochs.
+  class Ending : public Callback {
+   public:
+    explicit Ending(int signal) : signal_(signal) {}
+    int epochs = 0;
+    void on_epoch_begin(int epoch, Logs&) override {
+      ++epochs;
+      third_ = epoch == 2;
+    }
+    void on_train_batch_begin(std::int64_t batch, Logs&) override {
+      if (signal_ && third_ && batch == 1) ::raise(signal_);
+    }
+
+   private:
+    int signal_;
+    bool third_ = false;
+  };
+  const int signal = GENERATE(SIGKILL, SIGTERM);
+  CAPTURE(signal);
+  const auto name = "etude-gloo-" + std::to_string(::getpid()) + '-' + std::to_string(signal);
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / name;
+  /// The number of epochs, a digit, and then the bits of losses and weights.
+  const auto run = [&](int sent, bool saves) {
+    return run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) {
+      Sequential model({layers::dense({.units = 4, .activation = "tanh"}), layers::dropout({.rate = 0.2}),
+                        layers::dense({.units = 1})});
+      model.compile({.optimizer = "adam", .loss = "mse"});
+      const auto ending = std::make_shared<Ending>(strategy.rank() == 1 ? sent : 0);
+      FitOptions options{.batch_size = 4, .epochs = 4, .verbose = 0, .callbacks = {ending}};
+      if (saves)
+        options.callbacks.push_back(
+            callbacks::backup_and_restore({.backup_dir = folder.string(), .save_before_preemption = true}));
+      const auto history = model.fit(waves({10, 3}), waves({10, 1}), options);
+      std::string report = std::to_string(ending->epochs);
+      report += bytes_of((*history)["loss"].data(), 8 * (*history)["loss"].size());
+      for (const Tensor& weight : model.get_weights()) report += bytes_of(weight.raw(), weight.bytes());
+      return report;
+    });
+  };
+  const Reports uninterrupted = run(0, false), ended = run(signal, true), continued = run(0, true);
+  CHECK(ended[1].empty());
+  if (signal == SIGKILL)
+    CHECK_THAT(ended[0], ContainsSubstring("the process of rank 1 failed"));
+  else
+    CHECK(ended[0].empty());  // both exit
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    CHECK(uninterrupted[rank].substr(0, 1) == "4");
+    CHECK(continued[rank].substr(0, 1) == "2");
+    CHECK((continued[rank].substr(1) == uninterrupted[rank].substr(1)));
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("multi-worker: fit ends with an error that names a process that was killed", "[gloo]") {
+  class Killing : public Callback {
+   public:
+    void on_train_batch_begin(std::int64_t batch, Logs&) override {
+      if (batch == 2) ::raise(SIGKILL);
+    }
+  };
+  const Reports reports = run_strategies(3, [](MultiWorkerMirroredStrategy& strategy) -> std::string {
+    Sequential model({layers::dense({.units = 1})});
+    model.compile({.optimizer = "sgd", .loss = "mse"});
+    FitOptions options{.batch_size = 4, .verbose = 0};
+    if (strategy.rank() == 1) options.callbacks = {std::make_shared<Killing>()};
+    try {
+      model.fit(waves({40, 3}), waves({40, 1}), options);
+    } catch (const CollectiveError& error) {
+      return std::to_string(error.peer()) + ' ' + error.operation();
+    }
+    return "no error";
+  });
+  CHECK(reports == Reports{"1 all_reduce", "", "1 all_reduce"});
+}
+
+}  // namespace etude

@@ -1,0 +1,193 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+
+#include "processes.hpp"
+
+// The operations of several processes: sums, broadcasts, gathers; and what happens if one of them fails.
+namespace etude {
+namespace {
+
+using namespace testing;
+using Catch::Matchers::ContainsSubstring;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// Numbers whose sums depend on the order.
+float number(int rank, std::size_t i) { return std::sin(static_cast<float>(i) * 0.37f + static_cast<float>(rank)) / 3; }
+
+std::vector<float> numbers(int rank, std::size_t count) {
+  std::vector<float> result(count);
+  for (std::size_t i = 0; i < count; ++i) result[i] = number(rank, i);
+  return result;
+}
+
+template <class T> ReplicaSum sum_of(DType dtype, const std::vector<T>& part, std::vector<T>& sum) {
+  return {dtype,
+          static_cast<std::int64_t>(part.size()),
+          {reinterpret_cast<const std::byte*>(part.data())},
+          {reinterpret_cast<std::byte*>(sum.data())}};
+}
+
+/// Sums until an operation fails. The process of rank `victim` sends itself a signal after a few sums. The others
+/// return "peer operation", and whether it took less than `most`.
+Reports reports_of_failure(int count, int victim, int signal, milliseconds timeout, milliseconds most) {
+  return run_workers(
+      count,
+      [=](const std::shared_ptr<Workers>& workers) -> std::string {
+        std::vector<float> part = numbers(workers->rank(), 1000), sum(part.size());
+        const ReplicaSum value = sum_of(DType::float32, part, sum);
+        auto last = steady_clock::now();
+        for (int i = 0;; ++i) {
+          if (i == 5 && workers->rank() == victim) ::raise(signal);
+          try {
+            workers->all_reduce({&value, 1});
+            last = steady_clock::now();
+          } catch (const CollectiveError& error) {
+            const bool soon = steady_clock::now() - last < most;
+            const std::string text = std::to_string(error.peer()) + ' ' + error.operation();
+            try {
+              workers->broadcast({});
+              workers->all_reduce({&value, 1});
+            } catch (const CollectiveError& again) {
+              return text + (again.peer() == error.peer() ? "" : " then another") + (soon ? " soon" : " late");
+            }
+            return text + " then none";
+          }
+        }
+      },
+      timeout, 8);
+}
+
+}  // namespace
+
+TEST_CASE("workers: sums have the same bits in all processes and in every run, for sizes of all kinds", "[gloo]") {
+  const int count = GENERATE(1, 2, 3, 4);
+  CAPTURE(count);
+  constexpr std::size_t large = 70001;
+  const auto run = [&] {
+    return run_workers(count, [&](const std::shared_ptr<Workers>& workers) {
+      const int rank = workers->rank();
+      std::vector<float> a = numbers(rank, large), b = numbers(rank + 9, 3), sum_a(large), none;
+      std::vector<double> c{0.1 * rank, 1}, sum_c(2);
+      std::vector<std::int32_t> d{rank, -7}, sum_d(2);
+      const std::vector<ReplicaSum> bucket{sum_of(DType::float32, a, sum_a), sum_of(DType::float32, none, none),
+                                           sum_of(DType::float32, b, b), sum_of(DType::float64, c, sum_c),
+                                           sum_of(DType::int32, d, sum_d)};
+      workers->all_reduce(bucket);
+      return bytes_of(sum_a.data(), 4 * large) + bytes_of(b.data(), 12) + bytes_of(sum_c.data(), 16) +
+             bytes_of(sum_d.data(), 8);
+    });
+  };
+  const Reports first = run();
+  REQUIRE(first[0].size() == 4 * large + 12 + 16 + 8);
+  for (const std::string& report : first) CHECK((report == first[0]));
+  CHECK((run() == first));
+
+  std::vector<float> sums(large + 3);
+  std::memcpy(sums.data(), first[0].data(), 4 * sums.size());
+  double farthest = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    double sum = 0;
+    for (int rank = 0; rank < count; ++rank) sum += i < large ? number(rank, i) : number(rank + 9, i - large);
+    farthest = std::max(farthest, std::abs(sum - static_cast<double>(sums[i])));
+  }
+  CHECK(farthest < 1e-6);
+  std::int32_t integers[2];
+  std::memcpy(integers, first[0].data() + 4 * large + 12 + 16, 8);
+  CHECK(integers[0] == count * (count - 1) / 2);
+  CHECK(integers[1] == -7 * count);
+}
+
+TEST_CASE("workers: a broadcast gives all processes the memory of rank 0, a gather that of all of them", "[gloo]") {
+  const Reports reports = run_workers(3, [](const std::shared_ptr<Workers>& workers) {
+    const int rank = workers->rank();
+    std::string shared = "from " + std::to_string(rank);
+    workers->broadcast(std::as_writable_bytes(std::span(shared)));
+    const std::string own(static_cast<std::size_t>(rank), static_cast<char>('a' + rank));
+    const std::vector<std::size_t> sizes{0, 1, 2};
+    std::string all(3, '-');
+    workers->all_gather(std::as_bytes(std::span(own)), sizes, std::as_writable_bytes(std::span(all)).data());
+    for (const std::int64_t each : workers->all_gather(10 * rank)) all += ' ' + std::to_string(each);
+    return shared + ' ' + all;
+  });
+  for (const std::string& report : reports) CHECK(report == "from 0 bcc 0 10 20");
+}
+
+TEST_CASE("workers: a killed process gives an error in all others within a second, which names it", "[gloo]") {
+  const auto [count, victim] = GENERATE(std::pair(2, 0), std::pair(2, 1), std::pair(4, 0), std::pair(4, 2));
+  CAPTURE(count, victim);
+  const Reports reports = reports_of_failure(count, victim, SIGKILL, std::chrono::seconds(15), milliseconds(1000));
+  for (int rank = 0; rank < count; ++rank)
+    CHECK(reports[static_cast<std::size_t>(rank)] ==
+          (rank == victim ? "" : std::to_string(victim) + " all_reduce soon"));
+}
+
+TEST_CASE("workers: a stopped process gives an error in all others after the deadline, which names it", "[gloo]") {
+  const auto [count, victim] = GENERATE(std::pair(2, 1), std::pair(3, 0));
+  CAPTURE(count, victim);
+  const Reports reports = reports_of_failure(count, victim, SIGSTOP, milliseconds(500), milliseconds(5000));
+  for (int rank = 0; rank < count; ++rank)
+    CHECK(reports[static_cast<std::size_t>(rank)] ==
+          (rank == victim ? "" : std::to_string(victim) + " all_reduce soon"));
+}
+
+TEST_CASE("connect_workers: a missing process, or one of another generation or size, is an error", "[gloo]") {
+  const std::string chief = free_address();
+  const auto connected = [&](const Cluster& cluster) -> std::string {
+    try {
+      connect_workers(cluster, {.connect_timeout = milliseconds(400)});
+    } catch (const CollectiveError& error) {
+      return std::to_string(error.peer()) + ' ' + error.operation() + ' ' + error.what();
+    }
+    return "connected";
+  };
+  const Reports reports = run_processes(4, [&](int rank) {
+    const std::array<Cluster, 4> clusters{
+        Cluster{.rank = 0, .size = 2, .chief = chief}, Cluster{.rank = 1, .size = 2, .chief = chief, .generation = 1},
+        Cluster{.rank = 2, .size = 3, .chief = chief}, Cluster{.rank = 1, .size = 2, .chief = free_address()}};
+    return connected(clusters[static_cast<std::size_t>(rank)]);
+  });
+  CHECK_THAT(reports[0], ContainsSubstring("1 connect") && ContainsSubstring("the process of rank 1 failed"));
+  CHECK_THAT(reports[1], ContainsSubstring("0 connect") && ContainsSubstring("generation 1, the chief's is 0"));
+  CHECK_THAT(reports[2], ContainsSubstring("0 connect") && ContainsSubstring("the chief expects 2 processes"));
+  CHECK_THAT(reports[3], ContainsSubstring("0 connect") && ContainsSubstring("no connection to 127.0.0.1"));
+}
+
+TEST_CASE("connect_workers: a rank beyond the cluster, an address without a port, and a port in use are refused",
+          "[gloo]") {
+  const auto refused = [](const Cluster& cluster) {
+    try {
+      connect_workers(cluster);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(refused({.rank = 2, .size = 2}), ContainsSubstring("rank 2 of 2"));
+  CHECK_THAT(refused({.size = 2, .chief = "somewhere"}), ContainsSubstring("\"somewhere\" as address"));
+  std::string reason;
+  const sockets::Socket taken = sockets::listen_at({"127.0.0.1", "0"}, reason);
+  CHECK_THAT(refused({.size = 2, .chief = "127.0.0.1:" + std::to_string(sockets::port_of(taken))}),
+             ContainsSubstring("expected a free port"));
+}
+
+TEST_CASE("etude-launch: each process has its rank, and the first failure ends all of them and is returned", "[gloo]") {
+  const auto launch = [](const std::string& words) {
+    const int status = std::system((std::string(ETUDE_LAUNCH) + ' ' + words + " 2> /dev/null").c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  const std::string is_last = R"(case "$TF_CONFIG" in *"\"index\": 2"*) )";
+  CHECK(launch("-n 3 true") == 0);
+  CHECK(launch("-n 3 -- sh -c '" + is_last + "exit 7;; esac; sleep 60'") == 7);
+  CHECK(launch("-n 3 -- sh -c '" + is_last + "kill -9 $$;; esac; sleep 60'") == 137);
+  CHECK(launch("-n 3 --max-restarts 2 -- sh -c 'test $ETUDE_RESTARTS = 2'") == 0);
+  CHECK(launch("-n 3 --max-restarts 1 -- sh -c 'test $ETUDE_RESTARTS = 2'") == 1);
+  CHECK(launch("-n 2 ./no_such_program") == 127);
+  CHECK(launch("-n 1 test -n text") == 0);  // words behind the program are those of the program
+}
+
+}  // namespace etude

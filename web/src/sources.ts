@@ -1,0 +1,119 @@
+/** Models and weights from elsewhere than the module's files: from addresses, files of a page, bytes and handlers. */
+import { describe, fail } from './error.js';
+import type { Files } from './files.js';
+import { MemoryFiles } from './memory_files.js';
+
+/** A model in the form of TensorFlow.js, as its `tf.io.ModelArtifacts`. */
+export interface ModelArtifacts {
+  /** The layers, as in the member of a model.json. */
+  modelTopology?: {} | null | undefined;
+  /** The names, shapes and dtypes of the weights, as in the groups of a weightsManifest. */
+  weightSpecs?: readonly {}[] | undefined;
+  /** The weights in a row. */
+  weightData?: ArrayBuffer | ArrayBuffer[] | undefined;
+  /** The arguments of compile, as TensorFlow.js writes them. */
+  trainingConfig?: {} | null | undefined;
+  /** 'layers-model'. */
+  format?: string | undefined;
+  /** What wrote the model. */
+  generatedBy?: string | undefined;
+  /** What converted it; null if nothing did. */
+  convertedBy?: string | null | undefined;
+}
+
+/** Loads or saves models anywhere, as `tf.io.IOHandler` of TensorFlow.js, such as `tf.io.browserHTTPRequest(url)`. */
+export interface ModelHandler {
+  /** Returns a model, for loadModel and loadWeights. */
+  load?(): ModelArtifacts | Promise<ModelArtifacts>;
+  /** Gets a model, from model.save; what it returns is the result of that. */
+  save?(artifacts: ModelArtifacts): unknown;
+}
+
+/**
+ * Where loadModel and loadWeights find a file: an address, which is fetched; a File or Blob; bytes; several Files, such as a
+ * model.json and its files of weights that were dropped on a page; or a handler. A relative address is a
+ * `new URL('model.json', location.href)`: a string without https:// is the path of a file.
+ */
+export type ModelSource = URL | `https://${string}` | `http://${string}` | Blob | Uint8Array | ArrayBuffer | Iterable<File> | ModelHandler;
+
+interface Gathered {
+  path: string;
+  files: Files;
+}
+
+/** The files of a source; undefined for a path, which is one of the module's files. */
+export function gather(source: unknown, where: string): Promise<Gathered> | undefined {
+  return typeof source === 'string' && !/^https?:\/\//.test(source) ? undefined : gathered(source, where);
+}
+
+async function gathered(source: unknown, where: string): Promise<Gathered> {
+  if (source instanceof Uint8Array) return only('model', source);
+  if (source instanceof ArrayBuffer) return only('model', new Uint8Array(source));
+  if (source instanceof Blob) return only(nameOf(source), await contentOf(source));
+  if (typeof source === 'string' || source instanceof URL) return fetched(new URL(source), where);
+  if (typeof source === 'object' && source && Symbol.iterator in source) return several([...(source as Iterable<unknown>)], where);
+  const handler = source as ModelHandler | null | undefined;
+  if (typeof handler?.load === 'function') return ofArtifacts(await handler.load(), where);
+  return fail('value', where, `${describe(source)} - expected a path, an address, a File, a Blob, bytes, several Files, or a handler with load() - pass one.`);
+}
+
+const only = (name: string, bytes: Uint8Array): Gathered => ({ path: name, files: new MemoryFiles().add(name, bytes).files });
+const nameOf = (blob: Blob) => (blob as Partial<File>).name?.replace(/[\\/]/g, '_') || 'model';
+const contentOf = async (blob: Blob) => new Uint8Array(await blob.arrayBuffer());
+
+async function several(given: unknown[], where: string): Promise<Gathered> {
+  const blobs = given.map((each) => (each instanceof Blob ? each : fail('value', where, `${describe(each)} among files - expected Files - pass those that were chosen or dropped.`)));
+  const names = blobs.map(nameOf), main = names.length === 1 ? names : names.filter((name) => name.endsWith('.json'));
+  if (main.length !== 1) fail('value', where, `${names.length} files, of which ${main.length} end with .json - expected one file, or one model.json with its files of weights - pass those.`);
+  const memory = new MemoryFiles();
+  for (const [i, blob] of blobs.entries()) memory.add(names[i] as string, await contentOf(blob));
+  return { path: main[0] as string, files: memory.files };
+}
+
+async function fetchBytes(address: URL, where: string): Promise<Uint8Array> {
+  const unreadable = (reason: string) => fail('io', where, `"${address}" ${reason} - expected a file - check the address, and that the server allows this page to read it.`);
+  try {
+    const response = await fetch(address);
+    return response.ok ? new Uint8Array(await response.arrayBuffer()) : unreadable(`answered ${response.status}`);
+  } catch (error) {
+    return error instanceof TypeError ? unreadable(`cannot be read: ${error.message}`) : Promise.reject(error);
+  }
+}
+
+/** A file of an address, and for a model.json those beside it, by the same query. */
+async function fetched(address: URL, where: string): Promise<Gathered> {
+  const bytes = await fetchBytes(address, where), name = address.pathname.split('/').pop() || 'model';
+  const memory = new MemoryFiles().add(name, bytes);
+  const shards = /^https?:$/.test(address.protocol) ? shardsIn(bytes) : [];
+  const contents = await Promise.all(
+    shards.map((shard) => {
+      const at = new URL(encodeURIComponent(shard), address);
+      at.search = address.search;
+      return fetchBytes(at, where);
+    }),
+  );
+  for (const [i, content] of contents.entries()) memory.add(shards[i] as string, content);
+  return { path: name, files: memory.files };
+}
+
+/** The names of files in the weightsManifest of a model.json, as far as they are in its folder: others are refused later. */
+function shardsIn(bytes: Uint8Array): string[] {
+  if (!/^\s*\{/.test(new TextDecoder().decode(bytes.subarray(0, 64)))) return [];
+  try {
+    const { weightsManifest } = JSON.parse(new TextDecoder().decode(bytes)) as { weightsManifest?: { paths?: unknown[] }[] };
+    const paths = (weightsManifest ?? []).flatMap((group) => group.paths ?? []);
+    return paths.map((path) => String(path).replace(/^\.\//, '')).filter((path) => /^[^/\\]+$/.test(path) && !/^\.+$/.test(path));
+  } catch {
+    return [];
+  }
+}
+
+function ofArtifacts(artifacts: ModelArtifacts | null | undefined, where: string): Gathered {
+  if (typeof artifacts !== 'object' || !artifacts) return fail('value', where, `${describe(artifacts)} from load() of the handler - expected artifacts: { modelTopology, weightSpecs, weightData } - return them.`);
+  const { modelTopology, weightSpecs = [], weightData = [], trainingConfig, format } = artifacts;
+  const json = { format, modelTopology, trainingConfig, weightsManifest: [{ paths: ['weights.bin'], weights: weightSpecs }] };
+  const memory = new MemoryFiles().add('model.json', new TextEncoder().encode(JSON.stringify(json))).add('weights.bin', new Uint8Array());
+  const weights = memory.files.open('weights.bin', true);
+  for (const piece of Array.isArray(weightData) ? weightData : [weightData]) weights.append(new Uint8Array(piece));
+  return { path: 'model.json', files: memory.files };
+}

@@ -1,0 +1,52 @@
+/** Models and weights to elsewhere than the module's files: as bytes, as downloads of a page, and to handlers. */
+import { describe, fail } from './error.js';
+import type { Files } from './files.js';
+import { MemoryFiles } from './memory_files.js';
+import { withSaving } from './module.js';
+import type { ModelArtifacts, ModelHandler } from './sources.js';
+
+/** A format of `toBytes`: a file of the model for Keras, or one of its weights. */
+export type FileFormat = 'keras' | 'safetensors' | 'npz' | 'weights.h5';
+const formats: readonly FileFormat[] = ['keras', 'safetensors', 'npz', 'weights.h5'];
+
+type Writer = (path: string, files: Files, weights: boolean) => void;
+
+/** The files that a call writes. */
+const written = (write: (files: Files) => void): Promise<[string, Uint8Array][]> =>
+  withSaving(() => {
+    const memory = new MemoryFiles();
+    write(memory.files);
+    return memory.entries();
+  });
+
+export async function bytesOf(format: FileFormat, write: Writer): Promise<Uint8Array> {
+  if (!formats.includes(format)) fail('value', 'toBytes', `${describe(format)} as format - expected one of ${formats.map((each) => `"${each}"`).join(', ')} - pass one.`);
+  const [file] = await written((files) => write(`model.${format}`, files, format !== 'keras'));
+  return (file as [string, Uint8Array])[1];
+}
+
+export async function download(name: string, write: Writer): Promise<void> {
+  if (typeof document === 'undefined') fail('state', 'download', 'there is no page here - expected a page, whose browser keeps downloads - call save(path), or take toBytes().');
+  if (!/^[^/\\]+\.(keras|json|safetensors|npz|weights\.h5)$/.test(name))
+    fail('value', 'download', `${describe(name)} as name - expected one that ends with .keras, .json, .safetensors, .npz or .weights.h5 - name it so.`);
+  for (const [file, bytes] of await written((files) => write(name, files, !/\.(keras|json)$/.test(name)))) {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([bytes as Uint8Array<ArrayBuffer>]));
+    link.download = file;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // the browser reads it later
+  }
+}
+
+interface ModelJson extends ModelArtifacts {
+  weightsManifest: { paths: string[]; weights: object[] }[];
+}
+
+export async function saveTo(handler: ModelHandler, write: (path: string, files: Files) => void): Promise<unknown> {
+  if (typeof handler.save !== 'function') fail('value', 'Model.save', `${describe(handler)} - expected a path, or a handler with save(artifacts) - pass one.`);
+  const files = new Map(await written((files) => write('model.json', files)));
+  const { weightsManifest, ...artifacts } = JSON.parse(new TextDecoder().decode(files.get('model.json'))) as ModelJson;
+  const pieces = weightsManifest.flatMap(({ paths }) => paths).map((path) => files.get(path) as Uint8Array<ArrayBuffer>);
+  const weightData = await new Blob(pieces).arrayBuffer();
+  return handler.save({ ...artifacts, weightSpecs: weightsManifest.flatMap(({ weights }) => weights), weightData });
+}
