@@ -183,13 +183,15 @@ TEST_CASE("a model of Keras that begins with strings begins after them, and its 
   }
 }
 
-TEST_CASE("a vocabulary that data gave is beside the config of a .keras file, one of the options in it",
+TEST_CASE("a vocabulary that data gave is beside the config of a .keras file; boundaries and options are in it",
           "[text][saving]") {
   const testing::FilesInMemory scope;
   const Tensor x = Tensor::from<std::int32_t>({2, 3}, {5, 7, 7, 0, -2, 5});
   const auto adapted = layers::integer_lookup({.num_oov_indices = 2, .mask_token = 0});
   adapted->adapt(x);
-  Sequential model({adapted, layers::integer_lookup({.vocabulary = {3, 4}})});
+  const auto binned = layers::discretization({.num_bins = 3});
+  binned->adapt(Tensor::from<float>({6}, {0, 1, 2, 3, 4, 5}));
+  Sequential model({adapted, layers::integer_lookup({.vocabulary = {3, 4}}), binned});
   model.call_all({x});
   model.save("m.keras");
   const std::vector<std::byte> bytes = scope.files->read("m.keras");
@@ -201,8 +203,11 @@ TEST_CASE("a vocabulary that data gave is beside the config of a .keras file, on
   CHECK(text_of("assets/layers/integer_lookup/vocabulary.txt") == "0\n-1\n-1\n7\n5\n-2");
   CHECK(archive->find("assets/layers/integer_lookup_1/vocabulary.txt") == nullptr);
   const json layers = json::parse(text_of("config.json")).at("config").at("layers");
-  CHECK(layers.at(layers.size() - 2).at("config").at("vocabulary").is_null());
-  CHECK(layers.back().at("config").at("vocabulary") == json({3, 4}));
+  const std::size_t first = layers.size() - 3;
+  CHECK(layers.at(first).at("config").at("vocabulary").is_null());
+  CHECK(layers.at(first + 1).at("config").at("vocabulary") == json({3, 4}));
+  CHECK(layers.back().at("config").at("bin_boundaries").size() == 2);
+  CHECK(layers.back().at("config").at("num_bins") == 3);
   CHECK(testing::same_bits(load_model("m.keras")->call_all({x}).front(), model.call_all({x}).front()));
 }
 

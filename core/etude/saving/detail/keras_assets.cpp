@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -16,7 +17,8 @@
 namespace etude {
 namespace {
 
-constexpr std::array<std::string_view, 3> lookups{"IntegerLookup", "StringLookup", "TextVectorization"};
+constexpr std::array<std::string_view, 4> adapting{"IntegerLookup", "StringLookup", "TextVectorization",
+                                                   "Discretization"};
 
 /// A member of an object; null if there is none.
 Json* member(Json& json, const char* name) {
@@ -42,15 +44,16 @@ std::vector<Json*> layers_in(Json& model) {
   return layers;
 }
 
-/// Calls `visit` for each layer with a vocabulary in a model, and in the models within, with its path: "layers/…".
-void visit_lookups(Json& model, const std::string& path, const std::function<void(Json&, const std::string&)>& visit) {
+/// Calls `visit` for each layer whose config has what it found in data, in a model and in the models within, with its
+/// path: "layers/…/".
+void visit_adapting(Json& model, const std::string& path, const std::function<void(Json&, const std::string&)>& visit) {
   std::map<std::string, int> counts;
   for (Json* layer : layers_in(model)) {
     const std::string class_name = text_in(*layer, "class_name"), kind = snake_case(class_name);
     const int number = counts[kind]++;
     const std::string place = path + "layers/" + kind + (number ? '_' + std::to_string(number) : "") + '/';
-    if (std::ranges::find(lookups, class_name) == lookups.end())
-      visit_lookups(*layer, place, visit);
+    if (std::ranges::find(adapting, class_name) == adapting.end())
+      visit_adapting(*layer, place, visit);
     else if (member(*layer, "config") && layer->at("config").is_object())
       visit(*layer, place);
   }
@@ -224,7 +227,7 @@ std::vector<Json> take_from_functional(Json& model) {
 }  // namespace
 
 void add_vocabularies(Json& model, const KerasAssets& assets, const std::string& where) {
-  visit_lookups(model, "", [&](Json& layer, const std::string& place) {
+  visit_adapting(model, "", [&](Json& layer, const std::string& place) {
     Json& config = layer["config"];
     if (const Json* given = member(config, "vocabulary"); given && !given->is_null()) return;
     std::string path = place;
@@ -246,17 +249,28 @@ void add_vocabularies(Json& model, const KerasAssets& assets, const std::string&
   });
 }
 
-std::vector<std::pair<std::string, std::string>> take_vocabularies(const Model& model, Json& json) {
-  std::set<std::string> adapted;
-  for (const LayerPtr& layer : model.layers_inside())
-    if (const auto* found = dynamic_cast<const PreprocessingLayer*>(layer.get());
-        found && found->class_name() == "IntegerLookup" && found->adapts())
-      adapted.insert(found->name());
+std::vector<std::pair<std::string, std::string>> describe_adapted(const Model& model, Json& json) {
+  std::map<std::string, const PreprocessingLayer*> layers;
+  for (const KerasWeights& group : keras_weights(model))
+    if (const auto* layer = dynamic_cast<const PreprocessingLayer*>(group.layer); layer && layer->adapts())
+      layers.emplace(group.path.substr(0, group.path.rfind('/') + 1), layer);
   std::vector<std::pair<std::string, std::string>> files;
-  visit_lookups(json, "", [&](Json& layer, const std::string& place) {
+  visit_adapting(json, "", [&](Json& layer, const std::string& place) {
+    const auto found = layers.find(place);
+    if (found == layers.end()) return;
     Json& config = layer["config"];
+    if (text_in(layer, "class_name") == "Discretization") {
+      const Tensor boundaries = found->second->own_weights().front().value();
+      Json numbers = Json::array();
+      for (std::int64_t i = 0; i < boundaries.size(); ++i) {
+        if (!std::isfinite(boundaries.at(i))) return;  // it has not adapted, or JSON cannot say it
+        numbers.push_back(boundaries.at(i));
+      }
+      config["bin_boundaries"] = std::move(numbers);
+      return;
+    }
     Json* vocabulary = member(config, "vocabulary");
-    if (!adapted.contains(text_in(config, "name")) || !vocabulary || vocabulary->empty()) return;
+    if (!vocabulary || vocabulary->empty()) return;
     std::string text;
     const auto add = [&](const Json& token) { text.append(text.empty() ? "" : "\n").append(line_of(&token)); };
     if (text_in(config, "output_mode") == "int" && !config["mask_token"].is_null()) add(config["mask_token"]);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Private to core/saving: what a .keras file has of layers with vocabularies.
+/// Private to core/saving: what a .keras file has of layers that adapt to data.
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,9 +25,9 @@ struct KerasAssets {
 /// texts that are not UTF-8, and for lines of IntegerLookup that are no integers; `where` is the prefix of errors.
 void add_vocabularies(Json& model, const KerasAssets& assets, const std::string& where);
 
-/// Removes the vocabularies that layers of the model have found in data from its config, and returns the files of them:
-/// their paths and texts.
-std::vector<std::pair<std::string, std::string>> take_vocabularies(const Model& model, Json& json);
+/// Makes the config of a model that of Keras, for layers that have adapted to data: adds the boundaries of
+/// Discretization, and removes vocabularies. Returns the files of these: their paths and texts.
+std::vector<std::pair<std::string, std::string>> describe_adapted(const Model& model, Json& json);
 
 /// Models have no strings, so a model of Keras begins in Étude after its layers of strings. Replaces the inputs of
 /// strings in the config of a model, and the layers that have them, by inputs of the results of these layers. Returns

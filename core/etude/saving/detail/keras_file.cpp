@@ -161,7 +161,7 @@ void save_keras(const Model& model, const std::string& path) {
     print_warning({}, "[Model.save] \"" + path +
                           "\": the model is saved without its compile options, because one is a "
                           "function or of a class that is not registered. Compile it after loading.");
-  const std::vector<std::pair<std::string, std::string>> vocabularies = take_vocabularies(model, config);
+  const std::vector<std::pair<std::string, std::string>> vocabularies = describe_adapted(model, config);
   const std::vector<KerasWeights> groups = groups_of(model, path);
   const std::unique_ptr<ArchiveWriter> archive = create_archive(path);
   // The version of Keras whose form the files have. Without a date, equal models give equal files.

@@ -168,7 +168,7 @@ Json present_config(std::span<const Field> fields, std::string_view class_name, 
     if (auto now = present_value(class_name, *field, value)) result[field->name] = std::move(*now);
   }
   // Keras writes the boundaries to which the layer has adapted, beside the number of bins.
-  if (class_name == "Discretization" && result.contains("bin_boundaries") && !result["bin_boundaries"].is_null())
+  if (class_name == "Discretization" && result.contains("bin_boundaries") && !result["bin_boundaries"].empty())
     result.erase("num_bins");
   return result;
 }

@@ -117,6 +117,8 @@ std::vector<StoredVariable> find_keras_groups(const FilesOfGroup& files, std::sp
     std::vector<Place> places = numbered_in(with_group, group.path);
     if (places.empty()) places = numbered_in(with_group, old_keras_path(group.path));
     if (group.is_counted && places.size() == group.variables.size() + 1) places.pop_back();
+    // Boundaries are in the config, too.
+    if (group.variables.empty() && group.layer && group.layer->class_name() == "Discretization") places.clear();
     finder.add(group.name, places, group.variables);
   }
   return std::move(finder.found);

@@ -82,7 +82,7 @@ class Walk {
   /// The layer's own variables, and those of its parts, which are layers of their own in Keras.
   void add_variables(const Layer& layer, const std::string& path) {
     const std::size_t own = groups.size();
-    groups.push_back({path + "vars", layer.name(), {}, layer.class_name() == "Normalization"});
+    groups.push_back({path + "vars", layer.name(), {}, layer.class_name() == "Normalization", &layer});
     // Keras tracks the kernel in the wrapper, too.
     if (layer.class_name() == "SpectralNormalization" && layer.built())
       groups[own].variables.push_back(layer.layers().front()->own_weights().front());

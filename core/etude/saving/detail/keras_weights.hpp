@@ -19,6 +19,8 @@ struct KerasWeights {
   std::vector<Variable> variables;
   /// Whether Keras keeps a counter after them, which a trained layer does not use.
   bool is_counted = false;
+  /// The layer; null for a part of one, and for optimizers.
+  const Layer* layer = nullptr;
 };
 
 /// The groups of a layer, or model, and of the layers inside; also those without variables, as Keras writes them. A
