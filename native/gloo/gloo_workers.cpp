@@ -6,6 +6,7 @@
 #include <gloo/transport/tcp/device.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,28 @@ using std::chrono::steady_clock;
 
 /// Values that are summed together, if there are several: they are copied into one buffer.
 constexpr std::size_t most_fused_bytes = 25 << 20;
+
+/// While it exists, this thread, and threads that it starts, get no SIGPIPE. Gloo writes to connections that may have
+/// ended, which would end the process.
+class WithoutPipeSignal {
+ public:
+  WithoutPipeSignal() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutPipeSignal() {
+    if (::sigismember(&before_, SIGPIPE) == 1) return;
+    constexpr timespec at_once{0, 0};
+    while (::sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) continue;
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
+  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+};
 
 /// The interface of the rendezvous that Gloo uses.
 class Store : public gloo::rendezvous::Store {
@@ -82,6 +105,11 @@ class GlooWorkers : public Workers {
       context->connectFullMesh(store, device);
       context->setTimeout(std::max(options.timeout, milliseconds(1)));
     });
+  }
+
+  ~GlooWorkers() override {
+    const WithoutPipeSignal quiet;
+    context_.reset();
   }
 
   std::string_view name() const override { return "gloo"; }
@@ -179,6 +207,7 @@ class GlooWorkers : public Workers {
 
   template <class Operation> void run(const char* name, Operation operation) {
     const std::lock_guard lock(mutex_);
+    const WithoutPipeSignal quiet;
     if (failure_) throw CollectiveError(*failure_);
     try {
       operation();
