@@ -21,6 +21,7 @@ import numpy as np
 from keras import layers
 
 TOLERANCE = 1e-4  # relative to the largest number
+LOSS_TOLERANCE = 1e-3  # relative; each normalization over a batch enlarges the rounding of the step before
 draws = np.random.default_rng(17)
 program, names = sys.argv[1], sys.argv[2:]
 failures = []
@@ -110,7 +111,7 @@ def check(name, model, folder):
             error = np.abs(predictions["0"] - expected).max() / np.abs(expected).max()
         if not error <= TOLERANCE:
             failures.append(f"{name} from {kind}: predictions differ by {error:.2g} of the largest")
-        if not np.allclose(np.array(answer["losses"], "float64"), losses, rtol=TOLERANCE, atol=0):
+        if not np.allclose(np.array(answer["losses"], "float64"), losses, rtol=LOSS_TOLERANCE, atol=0):
             failures.append(f"{name} from {kind}: losses {answer['losses']}, in Keras {losses}")
         print(f"{name} from {kind}: predictions within {error:.1g}, losses {answer['losses']}, {time.monotonic() - begin:.1f} s", flush=True)
 
