@@ -1,8 +1,10 @@
 // The parts of the module, which a page fetches when it needs them. A part is what only its doors reach: calls that
 // bindings/ registers in a block of EMSCRIPTEN_BINDINGS, classes of the tables, and functions that are called by address.
+// `within` names the part that alone calls its doors, and has what both use. It comes later in this list.
 export const parts = {
   data: { bindings: ['data', 'utils'], classes: [], functions: ['of_dataset', 'of_creator', 'arrays_in_npz', 'arrays_to_npz'] },
   formats: {
+    within: 'saving',
     bindings: [],
     classes: [],
     functions: ['load_keras', 'save_keras', 'load_keras_weights', 'save_keras_weights', 'load_keras_strings', 'load_h5', 'load_tfjs', 'save_tfjs', 'tfjs_weight_names'],
@@ -34,7 +36,7 @@ export const parts = {
       // Metrics, losses, optimizers and others.
       'BinaryIoU', 'IoU', 'MeanIoU', 'OneHotIoU', 'OneHotMeanIoU', 'R2Score', 'ConcordanceCorrelation', 'PearsonCorrelation',
       'PrecisionAtRecall', 'RecallAtPrecision', 'SensitivityAtSpecificity', 'SpecificityAtSensitivity', 'Circle', 'CTC', 'Dice', 'Tversky',
-      'CategoricalGeneralizedCrossEntropy', 'CategoricalHinge', 'SquaredHinge', 'LogCosh', 'LogCoshError', 'FBetaScore', 'Adadelta', 'Adamax', 'Nadam', 'Adafactor', 'Ftrl', 'Lamb', 'Lion', 'Muon', 'MultiOptimizer',
+      'CategoricalGeneralizedCrossEntropy', 'CategoricalHinge', 'SquaredHinge', 'LogCosh', 'LogCoshError', 'F1Score', 'FBetaScore', 'BinaryFocalCrossentropy', 'CategoricalFocalCrossentropy', 'Adagrad', 'Adadelta', 'Adamax', 'Nadam', 'Adafactor', 'Ftrl', 'Lamb', 'Lion', 'Muon', 'MultiOptimizer',
       'ScheduleFreeAdamW', 'CosineDecayRestarts', 'LinearCosineDecay', 'NoisyLinearCosineDecay', 'STFT', 'MinMaxNorm', 'RadialConstraint', 'OrthogonalRegularizer',
     ],
     functions: [],

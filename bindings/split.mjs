@@ -38,7 +38,7 @@ function doorOf({ bindings, classes, functions }, name) {
 
 /** The doors by their names, each with its part. */
 function doorsAmong(names) {
-  const doors = new Map(), missing = new Set(Object.values(parts).flatMap((lists) => Object.values(lists).flat()));
+  const doors = new Map(), missing = new Set(Object.values(parts).flatMap(({ bindings, classes, functions }) => [...bindings, ...classes, ...functions]));
   for (const name of names)
     for (const [part, lists] of Object.entries(parts)) {
       const entry = doorOf(lists, plain(name));
@@ -79,16 +79,22 @@ function usesOf(map, exported) {
   return { uses, roots, taken, textOf, doors: doorsAmong(uses.keys()) };
 }
 
+/** Where something belongs that two parts use: to the one that the other is called from, else to the core. */
+function sharedBy(one, other) {
+  if (one === other || parts[one]?.within === other) return other;
+  return parts[other]?.within === one ? one : 'core';
+}
+
 /** The part of each symbol, and of each text, that only the part's doors reach. */
 function partition({ uses, roots, textOf, doors }) {
   const core = reach(uses, roots, (name) => doors.has(name));
-  const partOf = new Map(), assign = (name, part) => partOf.set(name, partOf.has(name) && partOf.get(name) !== part ? 'core' : part);
+  const partOf = new Map(), assign = (name, part) => partOf.set(name, partOf.has(name) ? sharedBy(partOf.get(name), part) : part);
   for (const part of Object.keys(parts)) {
     const begin = [...doors].filter(([, of]) => of === part).map(([name]) => name);
     for (const name of reach(uses, begin, (name) => core.has(name) || (doors.has(name) && doors.get(name) !== part))) assign(name, part);
   }
   // A module's names do not tell local functions of the same name apart, nor does it repeat a text.
-  const result = new Map(), texts = new Map(), merge = (all, key, part) => all.set(key, all.has(key) && all.get(key) !== part ? 'core' : part);
+  const result = new Map(), texts = new Map(), merge = (all, key, part) => all.set(key, all.has(key) ? sharedBy(all.get(key), part) : part);
   for (const name of uses.keys()) {
     const part = partOf.get(name) ?? 'core';
     merge(result, plain(name), part);
@@ -115,8 +121,8 @@ function choose(module, partOf, taken) {
     const core = reach(calls, roots), chosen = new Map(), size = roots.size;
     for (const [part, first] of begin)
       for (const index of reach(calls, first, (index) => core.has(index)))
-        if (chosen.has(index)) roots.add(index); // two parts use it
-        else if (calls.has(index)) chosen.set(index, part);
+        if (calls.has(index)) chosen.set(index, chosen.has(index) ? sharedBy(chosen.get(index), part) : part);
+    for (const [index, part] of chosen) if (part === 'core') roots.add(index);
     if (roots.size === size) return chosen;
   }
 }

@@ -152,6 +152,7 @@ export function readModule(bytes) {
 const hasAddend = new Set([3, 4, 5, 8, 9, 11, 14, 15, 16, 17, 21, 22, 23, 25]);
 const ofType = 6;
 const ofTable = new Set([1, 2, 12, 18, 19, 24]);
+const ofGlobal = 7; // of a function: a global that has its address
 
 /**
  * An object of the compiler: its nodes, which are functions and data, each {name, uses}; the name of a local one is
@@ -220,7 +221,7 @@ export function readObject(bytes, place) {
       while (owners[id][owner + 1]?.begin <= at) ++owner;
       if (type === ofType || symbols[index].name === undefined) return;
       owners[id][owner].uses.add(symbols[index].name);
-      if (ofTable.has(type)) taken.add(symbols[index].name);
+      if (ofTable.has(type) || (type === ofGlobal && symbols[index].kind === 0)) taken.add(symbols[index].name);
     });
   }
   const nodes = [...owners[10], ...owners[11]].flatMap(({ names, uses, text }) => names.map((name) => ({ name, uses, text })));

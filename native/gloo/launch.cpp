@@ -23,6 +23,7 @@
 // on SIGINT, SIGTERM and SIGHUP, ends all processes when one fails, and returns the exit status of that one.
 namespace {
 
+namespace sockets = etude::sockets;
 using std::chrono::steady_clock;
 
 constexpr int exit_after_signal = 128;  // as shells do
