@@ -76,8 +76,8 @@ std::string with_bits(std::string archive, std::size_t place, std::uint8_t bits)
 /// Bytes of which reads are counted, and one of which may fail.
 class CountedSource : public MemorySource {
  public:
-  explicit CountedSource(std::string_view bytes, int failing = 0)
-      : MemorySource(bytes_of(bytes), nullptr), failing_(failing) {}
+  explicit CountedSource(std::string_view text, int failing = 0)
+      : MemorySource(bytes_of(text), nullptr), failing_(failing) {}
   void read(std::uint64_t at, std::span<std::byte> out) override {
     check(++reads != failing_, ErrorKind::io, "disk", "broken");
     bytes += out.size();

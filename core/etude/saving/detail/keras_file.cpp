@@ -96,9 +96,9 @@ void take_strings(Json& config, const std::string& path) {
   check(!std::ranges::all_of(layers, is_input), ErrorKind::value, "load_model", '"', path,
         "\" has only layers of strings, ", names,
         " - expected a model of numbers - load them by load_string_layers().");
-  print_warning({},
-                "[load_model] \"" + path + "\": the model begins after the layers of strings " + names +
-                    ", which load_string_layers() loads. Call them on the texts, and pass their results to the model.");
+  print_warning({}, "[load_model] \"" + path + "\": the model begins after the layers of strings " + names +
+                        spelled(", which load_string_layers() loads. Call them on the texts, and pass their results to "
+                                "the model."));
 }
 
 /// The variables of an optimizer in a .keras file; nothing if the file has others.
