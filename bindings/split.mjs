@@ -146,6 +146,11 @@ function doorsOnly(bytes, slots, missing) {
   return Buffer.concat([bytes.subarray(0, 8), ...module.sections.map(({ id, whole, end }) => (id === 9 ? sectionOf(9, [...encode(module.elements.length), ...body]) : bytes.subarray(whole, end)))]);
 }
 
+/** The import of a table without its maximum: parts that are divided later add places to the core's table. */
+function ofAnySize([kind, type, , ...limits]) {
+  return [kind, type, 0, ...limits.slice(0, limits.findIndex((byte) => byte < 0x80) + 1)];
+}
+
 /** The module without custom sections, and with other names of imports and exports. */
 function renamed(bytes, rename) {
   const module = readModule(bytes), bodies = { 2: module.imports, 7: module.exports };
@@ -153,7 +158,7 @@ function renamed(bytes, rename) {
     if (!bodies[id]) return bytes.subarray(whole, end);
     return sectionOf(id, [...encode(bodies[id].length), ...bodies[id].flatMap((each) => {
       const { module, name } = rename(each);
-      return [...(module === undefined ? [] : encodeName(module)), ...encodeName(name), ...each.rest];
+      return [...(module === undefined ? [] : encodeName(module)), ...encodeName(name), ...(id === 2 && each.kind === 1 ? ofAnySize(each.rest) : each.rest)];
     })]);
   });
   return Buffer.concat([bytes.subarray(0, 8), ...pieces]);
