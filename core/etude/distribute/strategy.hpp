@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "etude/base/detail/device_libraries.hpp"
 #include "etude/devices/devices.hpp"
 #include "etude/distribute/detail/per_replica.hpp"
-#include "etude/execution/device_libraries.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {

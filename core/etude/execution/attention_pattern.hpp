@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "etude/execution/device_libraries.hpp"
+#include "etude/base/detail/device_libraries.hpp"
 #include "etude/execution/id_vector.hpp"
 #include "etude/graph/graph.hpp"
 

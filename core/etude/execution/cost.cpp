@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "etude/execution/device_libraries.hpp"
+#include "etude/base/detail/device_libraries.hpp"
 
 namespace etude {
 

@@ -8,7 +8,7 @@
 #include <queue>
 #include <tuple>
 
-#include "etude/execution/device_libraries.hpp"
+#include "etude/base/detail/device_libraries.hpp"
 #include "etude/execution/find_attention.hpp"
 #include "etude/execution/node_kinds.hpp"
 

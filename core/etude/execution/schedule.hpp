@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "etude/execution/device_libraries.hpp"
+#include "etude/base/detail/device_libraries.hpp"
 #include "etude/execution/group_links.hpp"
 #include "etude/execution/lowered.hpp"
 #include "etude/execution/program_builder.hpp"

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <utility>
 
+#include "etude/base/detail/device_libraries.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/threads.hpp"
 #include "etude/distribute/workers.hpp"
-#include "etude/execution/device_libraries.hpp"
 
 namespace etude {
 namespace {
