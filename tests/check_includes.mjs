@@ -120,6 +120,8 @@ function checkInclude(path, folder, quote, name, complain) {
   }
   if (folder === umbrella) return;
   const targetFolder = target === umbrella ? umbrella : target.split('/')[0];
+  const isPublic = path.startsWith('core/') && path.endsWith('.hpp') && !/\/(detail|execution|kernels)\//.test(path);
+  if (isPublic && /^(execution|kernels)\//.test(target)) complain(`a public header must not include ${name}, which is not installed`);
   if (!reachable[folder]) return complain(`"${folder}" is not known; add it to tests/check_includes.mjs`);
   if (!reachable[folder].has(targetFolder)) complain(`${folder} must not include ${name}: it may include ${[...reachable[folder]].join(', ')}`);
 }
