@@ -267,13 +267,21 @@ UNPACK
   [[ -e $toolchain/$1 ]]
 }
 
+# find_python VARIABLE FOLDER CODE  sets the variable to a Python that runs the code: that of the variable, the system's, or
+# that of an environment in the cache. If none does, sets it to the last one, into which the caller installs the packages.
+find_python() {
+  local python
+  for python in "${!1:-python3}" "$toolchain/$2/bin/python"; do
+    export "$1=$python"
+    "$python" -c "$3" 2>/dev/null && return
+  done
+  return 1
+}
+
 # Finds a Python with PyTorch for the benchmark: that of ETUDE_PYTHON, the system's, or that of an environment in the
 # cache, which pip fills from its configured index.
 setup_pytorch() {
-  for ETUDE_PYTHON in "${ETUDE_PYTHON:-python3}" "$toolchain/pytorch/bin/python"; do
-    export ETUDE_PYTHON
-    "$ETUDE_PYTHON" -c 'import torch' 2>/dev/null && return
-  done
+  find_python ETUDE_PYTHON pytorch 'import torch' && return
   want /usr/share/doc/python3-venv:python3-venv
   say "installing PyTorch into $toolchain/pytorch"
   locked install_pytorch || fail "pip cannot install torch - install Debian's python3-torch, or set ETUDE_PYTHON to a Python that has it"
@@ -285,10 +293,7 @@ install_pytorch() {
 
 # Finds a Python with Keras 3 and TensorFlow, in the same way.
 setup_keras() {
-  for ETUDE_KERAS_PYTHON in "${ETUDE_KERAS_PYTHON:-python3}" "$toolchain/keras/bin/python"; do
-    export ETUDE_KERAS_PYTHON
-    KERAS_BACKEND=tensorflow "$ETUDE_KERAS_PYTHON" -c 'import keras, scipy; assert keras.__version__ >= "3"' 2>/dev/null && return
-  done
+  KERAS_BACKEND=tensorflow find_python ETUDE_KERAS_PYTHON keras 'import keras, scipy; assert keras.__version__ >= "3"' && return
   want /usr/share/doc/python3-venv:python3-venv
   say "installing Keras into $toolchain/keras"
   locked install_keras || fail "pip cannot install Keras: perhaps PyPI does not answer - set ETUDE_KERAS_PYTHON to a Python that has keras, tensorflow and scipy"
@@ -296,10 +301,7 @@ setup_keras() {
 
 # Finds a Python with ONNX Runtime.
 setup_onnx() {
-  for ETUDE_ONNX_PYTHON in "${ETUDE_ONNX_PYTHON:-python3}" "$toolchain/onnx/bin/python"; do
-    export ETUDE_ONNX_PYTHON
-    "$ETUDE_ONNX_PYTHON" -c 'import numpy, onnx, onnxruntime' 2>/dev/null && return
-  done
+  find_python ETUDE_ONNX_PYTHON onnx 'import numpy, onnx, onnxruntime' && return
   want /usr/share/doc/python3-venv:python3-venv
   say "installing ONNX Runtime into $toolchain/onnx"
   locked install_onnx || fail "pip cannot install ONNX Runtime: perhaps PyPI does not answer - set ETUDE_ONNX_PYTHON to a Python that has numpy, onnx and onnxruntime"

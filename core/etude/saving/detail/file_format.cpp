@@ -84,19 +84,18 @@ FileFormat format_of_folder(const std::string& path, Vfs& files) {
   return unknown;
 }
 
-/// The first bytes of a source, `most` if it has as many.
-std::string begin_of(FileSource& source, std::uint64_t most) {
+}  // namespace
+
+std::string beginning_of(FileSource& source, std::uint64_t most) {
   std::string begin(static_cast<std::size_t>(std::min(source.size(), most)), ' ');
   source.read(0, std::as_writable_bytes(std::span(begin)));
   return begin;
 }
 
-}  // namespace
-
 /// Reads only the beginning, except of archives, whose files it lists, and of JSON.
 FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source) {
   constexpr std::size_t most = 4096, length_bytes = 8;
-  std::string text = begin_of(*source, most);
+  std::string text = beginning_of(*source, most);
   if (text.starts_with("\x89HDF\r\n\x1a\n")) return hdf5;
   if (text.starts_with("PK\3\4") || text.starts_with("PK\5\6")) return format_of_archive(path, source);
   if (text.size() > length_bytes && text[length_bytes] == '{') return safetensors;
@@ -104,7 +103,7 @@ FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>&
   if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5) return pickle;
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos || text[begin] != '{') return format_by_name(path);
-  text = begin_of(*source, source->size());
+  text = beginning_of(*source, source->size());
   const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
   if (has("\"weightsManifest\"")) return tfjs;
   if (!has("\"weight_map\"")) return unknown;

@@ -34,6 +34,9 @@ FileFormat format_of(const std::string& path, Vfs& files);
 /// The format of a file with these contents.
 FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source);
 
+/// The first bytes of a source, as a text: `most`, or all if it has fewer.
+std::string beginning_of(FileSource& source, std::uint64_t most);
+
 /// Throws Error(value) that names the format and the way to convert it. `expected` is what the caller reads, such as "a
 /// file of weights"; `where` is the caller's name in errors.
 [[noreturn]] void refuse_format(FileFormat format, const std::string& path, std::string_view where,

@@ -12,7 +12,7 @@
 namespace etude {
 namespace {
 
-/// The attribute of a layer's class that holds the layers inside, or a part of its variables.
+/// A row of attribute_of.
 struct Attribute {
   std::string_view class_name;
   std::string_view part;       ///< of the variables: "query" of "query/kernel"; empty for a layer inside
@@ -40,13 +40,6 @@ constexpr std::array attributes{
     Attribute{"GroupedQueryAttention", "gate", "_gate_dense"},
     Attribute{"GroupedQueryAttention", "attention_output", "_output_dense"},
 };
-
-/// The attribute, or an empty text: then the layers inside are a list.
-std::string_view attribute_of(std::string_view class_name, std::string_view part) {
-  const auto found = std::ranges::find_if(
-      attributes, [&](const Attribute& each) { return each.class_name == class_name && each.part == part; });
-  return found == attributes.end() ? std::string_view() : found->attribute;
-}
 
 /// The list of a class that holds the layers inside.
 std::string_view list_of(std::string_view class_name) { return class_name == "StackedRNNCells" ? "cells" : "layers"; }
@@ -116,6 +109,12 @@ class Walk {
 };
 
 }  // namespace
+
+std::string_view attribute_of(std::string_view class_name, std::string_view part) {
+  const auto found = std::ranges::find_if(
+      attributes, [&](const Attribute& each) { return each.class_name == class_name && each.part == part; });
+  return found == attributes.end() ? std::string_view() : found->attribute;
+}
 
 std::vector<KerasWeights> keras_weights(const Layer& layer) { return Walk(layer).groups; }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "etude/graph/variable.hpp"
@@ -22,6 +23,10 @@ struct KerasWeights {
   /// The layer; null for a part of one, and for optimizers.
   const Layer* layer = nullptr;
 };
+
+/// The attribute, in Python, of a class of layers that holds the layer inside, if `part` is empty, or that part of its
+/// variables, such as "query" of "query/kernel". Empty if there is none: then the layers inside are a list.
+std::string_view attribute_of(std::string_view class_name, std::string_view part);
 
 /// The groups of a layer, or model, and of the layers inside; also those without variables, as Keras writes them. A
 /// layer that stands at several places has the first one.

@@ -1,7 +1,6 @@
 #include "etude/saving/detail/tf_weights.hpp"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/keras_weights.hpp"
 #include "etude/saving/detail/tf_bundle.hpp"
 #include "etude/saving/detail/tf_object_graph.hpp"
 
@@ -21,35 +21,6 @@ namespace {
 
 constexpr std::size_t longest_list = 200;  // of names in errors
 constexpr const char* graph_name = "_CHECKPOINTABLE_OBJECT_GRAPH";
-
-/// The attribute of a class of tf.keras that holds the layer inside, or a part of its variables.
-struct Attribute {
-  std::string_view class_name;
-  std::string_view part;  ///< of the variables: "query" of "query/kernel"; empty for a layer inside
-  std::string_view attribute;
-};
-constexpr std::array attributes{
-    Attribute{"LSTM", "", "cell"},
-    Attribute{"GRU", "", "cell"},
-    Attribute{"SimpleRNN", "", "cell"},
-    Attribute{"RNN", "", "cell"},
-    Attribute{"ConvLSTM1D", "", "cell"},
-    Attribute{"ConvLSTM2D", "", "cell"},
-    Attribute{"ConvLSTM3D", "", "cell"},
-    Attribute{"TimeDistributed", "", "layer"},
-    Attribute{"SpectralNormalization", "", "layer"},
-    Attribute{"Bidirectional", "", "forward_layer"},
-    Attribute{"MultiHeadAttention", "query", "query_dense"},
-    Attribute{"MultiHeadAttention", "key", "key_dense"},
-    Attribute{"MultiHeadAttention", "value", "value_dense"},
-    Attribute{"MultiHeadAttention", "attention_output", "output_dense"},
-};
-
-std::string_view attribute_of(std::string_view class_name, std::string_view part) {
-  const auto found = std::ranges::find_if(
-      attributes, [&](const Attribute& each) { return each.class_name == class_name && each.part == part; });
-  return found == attributes.end() ? part : found->attribute;
-}
 
 /// A variable, and the name of its value in the checkpoint.
 struct Match {
@@ -112,7 +83,10 @@ class Matcher {
       if (name.starts_with(layer.name() + '/')) name.remove_prefix(layer.name().size() + 1);
       const std::size_t end = name.rfind('/');
       std::optional<std::uint32_t> owner = object;
-      if (end != name.npos) owner = graph_.child(object, attribute_of(layer.class_name(), name.substr(0, end)));
+      if (end != name.npos) {
+        const std::string_view part = name.substr(0, end), attribute = attribute_of(layer.class_name(), part);
+        owner = graph_.child(object, attribute.empty() ? part : attribute);
+      }
       const std::string_view leaf = name.substr(end + 1);
       const auto found = owner ? variable_of(*owner, leaf) : std::nullopt;
       expected += (expected.empty() ? "" : ", ") + std::string(name);

@@ -17,11 +17,7 @@ namespace {
 
 constexpr std::string_view expected = "weights as safetensors, as .npz or as a model.json of TensorFlow.js";
 
-std::string whole_text(FileSource& source) {
-  std::string text(static_cast<std::size_t>(source.size()), ' ');
-  source.read(0, std::as_writable_bytes(std::span(text)));
-  return text;
-}
+std::string text_of(FileSource& source) { return beginning_of(source, source.size()); }
 
 }  // namespace
 
@@ -42,11 +38,11 @@ std::vector<StoredTensor> read_weights(const std::string& path, const std::strin
   if (format == FileFormat::safetensors) {
     tensors = open_safetensors(source, path, wanted).tensors;
   } else if (format == FileFormat::safetensors_shards) {
-    tensors = safetensors_shards(whole_text(*source), path, *files, wanted);
+    tensors = safetensors_shards(text_of(*source), path, *files, wanted);
   } else if (format == FileFormat::npz) {
     visit_npz_arrays(source, path, [&](const StoredTensor& array) { tensors.push_back(array); });
   } else if (format == FileFormat::tfjs) {
-    tensors = tfjs_weights(parse_json(whole_text(*source), path).value("weightsManifest", Json()), path, files, wanted);
+    tensors = tfjs_weights(parse_json(text_of(*source), path).value("weightsManifest", Json()), path, files, wanted);
   } else {
     refuse_format(format, path, where, expected);
   }
