@@ -1,4 +1,4 @@
-/// The ops that other ops compute, which a page loads with what reads and writes models: files name them too.
+/// Ops that are composed of other ops. They are in the part saving, which reads them from files of models.
 #include "bind.hpp"
 
 namespace etude::js {

@@ -228,9 +228,10 @@ export class Model extends LayerBase {
     return module.getLayer(this.handle, nameOrIndex);
   }
   /**
-   * Saves the model, its compile options and its optimizer's state to a folder; to a file for Keras, if the name ends with
-   * .keras; or without those two to a model.json for TensorFlow.js, if it ends with .json. loadModel restores it, here or
-   * natively. Of a folder there is a complete model at any time, even after a crash. Steps in JavaScript are not saved.
+   * Saves the model, its compile options and its optimizer's state to a folder, or to a file for Keras if the name ends with
+   * .keras. If it ends with .json, saves a model.json for TensorFlow.js, without compile options and optimizer. loadModel
+   * restores the model, here or natively. A folder contains a complete model at any time, even after a crash. Steps in
+   * JavaScript are not saved.
    */
   save(path: string): void;
   /** Gives the model in the form of TensorFlow.js to `handler.save`, and returns what that returns. */

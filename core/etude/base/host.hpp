@@ -54,14 +54,14 @@ Host& host();
 
 /// A literal in the spelling of the host, for a text that `check` does not build.
 std::string spelled(std::string_view literal);
-/// Other files for this thread, in place of host().files, while the object exists: what loads and saves models uses
-/// them.
+/// Sets the files of the functions that load and save models, on this thread and while the object exists, in place of
+/// host().files.
 ///
 ///     const FilesScope scope(memory);
 ///     model.save("model.keras");
 class FilesScope {
  public:
-  /// Null changes nothing.
+  /// With null, the files stay as they are.
   explicit FilesScope(std::shared_ptr<Vfs> files);
   ~FilesScope();
   FilesScope(const FilesScope&) = delete;

@@ -38,10 +38,11 @@ using EnvironmentReader = std::function<std::optional<std::string>(const std::st
 ///
 /// Otherwise it is one process. With SLURM and Open MPI, `MASTER_ADDR` must be set too, unless all processes are on one
 /// machine; then the default is 127.0.0.1. The default of `MASTER_PORT` is 29500. Without `TF_CONFIG`, `ETUDE_HOST`
-/// names the address of this machine. Its default is `MASTER_ADDR` for rank 0, and if that is 127.0.0.1; else the name
-/// of the machine. The generation is `ETUDE_RESTARTS`, which etude-launch sets, or `TORCHELASTIC_RESTART_COUNT`. Throws
-/// Error(value) for a variable that is missing or malformed. Source: TFConfigClusterResolver and SlurmClusterResolver
-/// of TensorFlow, and the environment variables that torchrun, srun and mpirun document.
+/// is the address of this machine. Its default is `MASTER_ADDR` for rank 0, and for all ranks if `MASTER_ADDR` is
+/// 127.0.0.1; otherwise it is the name of the machine. The generation is `ETUDE_RESTARTS`, which etude-launch sets, or
+/// `TORCHELASTIC_RESTART_COUNT`. Throws Error(value) for a variable that is missing or malformed. Source:
+/// TFConfigClusterResolver and SlurmClusterResolver of TensorFlow, and the environment variables that torchrun, srun
+/// and mpirun document.
 Cluster cluster_from_environment();
 /// The same for a given environment.
 Cluster cluster_from_environment(const EnvironmentReader& read);

@@ -10,10 +10,12 @@ namespace etude {
 /// One replica of a model in each of several processes, on one machine or on many. Together they compute the steps of
 /// one model. All processes run the same program, on the same data.
 ///
-///     const auto strategy =
-///     std::make_shared<MultiWorkerMirroredStrategy>(connect_workers(cluster_from_environment())); auto scope =
-///     strategy->scope(); Sequential model({layers::dense({.units = 10})}); model.compile({.optimizer = "adam", .loss =
-///     "mse"}); model.fit(x, y, {.batch_size = 64, .verbose = strategy->is_chief() ? 1 : 0});
+///     const auto workers = connect_workers(cluster_from_environment());
+///     const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers);
+///     const auto scope = strategy->scope();
+///     Sequential model({layers::dense({.units = 10})});
+///     model.compile({.optimizer = "adam", .loss = "mse"});
+///     model.fit(x, y, {.batch_size = 64, .verbose = strategy->is_chief() ? 1 : 0});
 ///
 /// `batch_size` is that of the global batch. Each process iterates over all batches, computes a shard of the rows of
 /// each one, as a replica of MirroredStrategy does, and all-reduces. A batch with fewer rows than processes is computed

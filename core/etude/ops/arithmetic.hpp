@@ -2,11 +2,11 @@
 
 #include "etude/graph/graph.hpp"
 
-/// Elementwise functions that the elementwise ops compute. Operands broadcast by NumPy's rule; their dtypes must be
+/// Elementwise functions that are composed of elementwise ops. Operands broadcast by NumPy's rule; their dtypes must be
 /// equal. Functions of real numbers give floats for integers.
 namespace etude::ops {
 
-/// x, with integers as floats of floatx().
+/// x, in which integers are converted to floatx().
 Value to_floats(Value x);
 /// Whether each element is not 0.
 Value to_bool(Value x);

@@ -9,33 +9,33 @@
 #include "etude/base/margins.hpp"
 #include "etude/graph/graph.hpp"
 
-/// Functions that join, repeat, move and choose elements, which the ops of shapes compute, and tensors of known
-/// numbers. A negative axis counts from the end.
+/// Functions that join, repeat, move and select elements, composed of the ops of shapes; and constant tensors. A
+/// negative axis counts from the end.
 namespace etude::ops {
 
 /// Tensors of one shape along a new axis before `axis`. Throws Error(value) for an empty list.
 Value stack(const std::vector<Value>& x, std::ptrdiff_t axis = 0);
 /// The entries of `axis`, without it.
 std::vector<Value> unstack(Value x, std::ptrdiff_t axis = 0);
-/// `number` around x: `width` elements at both ends of each axis, {before, after} of each axis, or such a pair for each
-/// axis. Throws Error(value) for other widths.
+/// Pads x with `number`: `width` elements at both ends of each axis, {before, after} of each axis, or such a pair for
+/// each axis. Throws Error(value) for other widths.
 Value pad(Value x, const Margins& width, double number = 0);
 /// The entries of the axes from the last to the first; of all axes if none are given.
 Value flip(Value x, const Integers& axes = {});
-/// x shifted along the axes: what leaves an end enters at the other. Without axes the elements are one row. `shift` has
-/// one number, or one for each axis.
+/// x shifted along the axes. Elements that are shifted beyond one end are inserted at the other. Without axes, x is
+/// flattened first, and gets its shape back. `shift` has one number, or one for each axis.
 Value roll(Value x, const Integers& shift, const Integers& axes = {});
-/// Each entry of `axis` as often as `repeats` says: one number, or one for each entry. Without an axis the elements are
-/// one row.
+/// Repeats each entry of `axis`. `repeats` has one number, or one for each entry. Without an axis, x is flattened
+/// first.
 Value repeat(Value x, const Integers& repeats, std::optional<std::ptrdiff_t> axis = {});
-/// x as a whole, `repeats` times along each of the last axes.
+/// Repeats x as a whole, along the last axes; `repeats` has the number for each of them.
 Value tile(Value x, const Integers& repeats);
 /// x with two axes exchanged.
 Value swapaxes(Value x, std::ptrdiff_t axis1, std::ptrdiff_t axis2);
 /// x with axes `source` at the places `destination`; the others keep their order.
 Value moveaxis(Value x, const Integers& source, const Integers& destination);
-/// The elements of x at `indices` along `axis`; the other axes are those of both, and broadcast. Without an axis both
-/// are one row. A negative index counts from the end; one out of range gives NaN (0 for integers).
+/// The elements of x at `indices` along `axis`; the other axes of both broadcast. Without an axis, both are flattened
+/// first. A negative index counts from the end; one out of range gives NaN (0 for integers).
 Value take_along_axis(Value x, Value indices, std::optional<std::ptrdiff_t> axis = {});
 /// A grid of points: for each of n rows, its numbers along one axis of n. Indexing "xy" exchanges the first two axes.
 /// Throws Error(value) for another indexing.

@@ -5,7 +5,7 @@
 #include "etude/base/integers.hpp"
 #include "etude/graph/graph.hpp"
 
-/// Products of tensors, which einsum computes. Both have one dtype.
+/// Products of tensors, computed by einsum. Both operands have one dtype.
 namespace etude::ops {
 
 /// The product over a's last axis and b's last but one, or b's only one. If one of them is a scalar: a · b.

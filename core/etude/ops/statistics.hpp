@@ -5,8 +5,8 @@
 
 #include "etude/graph/graph.hpp"
 
-/// Reductions that other ops compute. Those over `axes` are over all axes if none are given; the axes are removed
-/// unless keepdims. Means and roots of integers are floats.
+/// Reductions that are composed of other ops. Without `axes` they reduce all axes. The axes are removed unless
+/// keepdims. Means and roots of integers are floats.
 namespace etude::ops {
 
 /// The minimum over `axes`. Throws Error(shape) if there is no element.

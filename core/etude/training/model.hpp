@@ -208,10 +208,9 @@ class Model : public Layer {
   /// "localstorage://model"; Error(io), also if overwrite is false and there is something of that name.
   void save(const std::string& folder, const SaveOptions& options = {}) const { save_model(*this, folder, options); }
   /// Saves only the weights, to a file whose name ends with ".safetensors", with ".npz" for NumPy, or with
-  /// ".weights.h5" for Keras. The names of tensors are their layers' paths in the model, "dense_1/kernel", and Keras's
-  /// in
-  /// ".weights.h5". Throws Error(value) for other names of files, Error(state) for a model that is not built,
-  /// Error(io), also if overwrite is false and there is something of that name.
+  /// ".weights.h5" for Keras. The names of tensors are their layers' paths in the model, such as "dense_1/kernel", and
+  /// Keras's names in ".weights.h5". Throws Error(value) for other names of files, Error(state) for a model that is not
+  /// built, and Error(io), also if overwrite is false and the file exists.
   void save_weights(const std::string& path, const SaveOptions& options = {}) const {
     etude::save_weights(*this, path, options);
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Private to core/saving: what a .keras file has of layers that adapt to data.
+/// Private to core/saving: the state of layers that adapt to data, in a .keras file.
 #include <functional>
 #include <optional>
 #include <string>
@@ -25,7 +25,7 @@ struct KerasAssets {
 /// texts that are not UTF-8, and for lines of IntegerLookup that are no integers; `where` is the prefix of errors.
 void add_vocabularies(Json& model, const KerasAssets& assets, const std::string& where);
 
-/// Makes the config of a model that of Keras, for layers that have adapted to data: adds the boundaries of
+/// Converts the config of a model to Keras's form, for layers that have adapted to data: adds the boundaries of
 /// Discretization, and removes vocabularies. Returns the files of these: their paths and texts.
 std::vector<std::pair<std::string, std::string>> describe_adapted(const Model& model, Json& json);
 
