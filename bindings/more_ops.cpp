@@ -34,11 +34,17 @@ EMSCRIPTEN_BINDINGS(more_ops) {
   bind<"ops.log2(x)", [](Value x) { return ops::log2(x); }>();
   bind<"ops.log10(x)", [](Value x) { return ops::log10(x); }>();
   bind<"ops.tan(x)", [](Value x) { return ops::tan(x); }>();
+  bind<"ops.arcsin(x)", [](Value x) { return ops::arcsin(x); }>();
+  bind<"ops.arccos(x)", [](Value x) { return ops::arccos(x); }>();
+  bind<"ops.arcsinh(x)", [](Value x) { return ops::arcsinh(x); }>();
+  bind<"ops.arccosh(x)", [](Value x) { return ops::arccosh(x); }>();
+  bind<"ops.arctanh(x)", [](Value x) { return ops::arctanh(x); }>();
   bind<"ops.sinh(x)", [](Value x) { return ops::sinh(x); }>();
   bind<"ops.cosh(x)", [](Value x) { return ops::cosh(x); }>();
   bind<"ops.is_nan(x)", [](Value x) { return ops::is_nan(x); }>();
   bind<"ops.is_inf(x)", [](Value x) { return ops::is_inf(x); }>();
 
+  bind<"ops.arctan2(y, x)", [](Value y, Value x) { return ops::arctan2(y, x); }>();
   bind<"ops.not_equal(a, b)", [](Value a, Value b) { return ops::not_equal(a, b); }>();
   bind<"ops.logical_xor(a, b)", [](Value a, Value b) { return ops::logical_xor(a, b); }>();
   bind<"ops.floor_divide(a, b)", [](Value a, Value b) { return ops::floor_divide(a, b); }>();
@@ -67,6 +73,21 @@ EMSCRIPTEN_BINDINGS(more_ops) {
   bind<"ops.diff(x, n?, axis?)", [](Value x, std::optional<std::int64_t> n, std::optional<std::int64_t> axis) {
     return ops::diff(x, n.value_or(1), static_cast<std::ptrdiff_t>(axis.value_or(-1)));
   }>();
+
+  bind<"ops.argsort(x, axis?, descending?)", [](Value x, std::optional<std::int64_t> axis, bool descending) {
+    return ops::argsort(x, static_cast<std::ptrdiff_t>(axis.value_or(-1)), descending);
+  }>();
+  bind<"ops.sort(x, axis?)", [](Value x, std::optional<std::int64_t> axis) {
+    return ops::sort(x, static_cast<std::ptrdiff_t>(axis.value_or(-1)));
+  }>();
+  bind<"ops.top_k(x, k)", [](Value x, std::int64_t k) {
+    const auto [values, indices] = ops::top_k(x, k);
+    return std::vector{values, indices};
+  }>();
+  bind<"ops.median(x, axes?, keepdims?)",
+       [](Value x, Axes axes, bool keepdims) { return ops::median(x, axes, keepdims); }>();
+  bind<"ops.quantile(x, q, axes?, keepdims?)",
+       [](Value x, double q, Axes axes, bool keepdims) { return ops::quantile(x, q, axes, keepdims); }>();
 
   bind<"ops.stack(x, axis?)", [](std::vector<Value> x, std::ptrdiff_t axis) { return ops::stack(x, axis); }>();
   bind<"ops.unstack(x, axis?)", [](Value x, std::ptrdiff_t axis) { return ops::unstack(x, axis); }>();

@@ -36,6 +36,7 @@ EMSCRIPTEN_BINDINGS(ops) {
   bind<"ops.log1p(x)", of_values(ops::log1p)>();
   bind<"ops.sin(x)", of_values(ops::sin)>();
   bind<"ops.cos(x)", of_values(ops::cos)>();
+  bind<"ops.arctan(x)", of_values(ops::arctan)>();
   bind<"ops.tanh(x)", of_values(ops::tanh)>();
   bind<"ops.sigmoid(x)", of_values(ops::sigmoid)>();
   bind<"ops.relu(x)", of_values(ops::relu)>();

@@ -46,6 +46,15 @@ const Case cases[] = {
     {"tan", [](const In& v) { return ops::tan(v.e); }},
     {"sinh", [](const In& v) { return ops::sinh(v.x); }},
     {"cosh", [](const In& v) { return ops::cosh(v.x); }},
+    {"arctan", [](const In& v) { return ops::arctan(v.x * 3); }},
+    {"arcsin", [](const In& v) { return ops::arcsin(v.x * 0.5); }},
+    {"arccos", [](const In& v) { return ops::arccos(v.x * 0.5); }},
+    {"arctan2", [](const In& v) { return ops::arctan2(v.x, v.y - 1); }},
+    {"arctan2_axes", [](const In&) { return ops::arctan2(row({0, 0, 0, 2, -2}), row({0, 1, -1, 0, 0})); }},
+    {"arcsinh", [](const In& v) { return ops::arcsinh(v.x * 100); }},
+    {"arcsinh_small", [](const In& v) { return ops::arcsinh(v.e); }},
+    {"arccosh", [](const In& v) { return ops::arccosh(v.y + 1); }},
+    {"arctanh", [](const In& v) { return ops::arctanh(v.x * 0.45); }},
     {"not_equal", [](const In& v) { return ops::not_equal(v.n, v.p); }},
     {"logical_xor", [](const In& v) { return ops::logical_xor(above(v.n, 0), above(v.p, 0)); }},
     {"floor_divide", [](const In& v) { return ops::floor_divide(v.x, v.y); }},
@@ -67,6 +76,16 @@ const Case cases[] = {
     {"normalize", [](const In& v) { return ops::normalize(v.x, 1); }},
     {"argmin", [](const In& v) { return ops::argmin(v.x); }},
     {"diff", [](const In& v) { return ops::diff(v.x, 2); }},
+    {"sort", [](const In& v) { return ops::sort(v.x); }},
+    {"sort_columns", [](const In& v) { return ops::sort(v.m, 0); }},
+    {"argsort", [](const In& v) { return ops::argsort(v.x, 1); }},
+    {"argsort_int", [](const In& v) { return ops::argsort(v.n); }},
+    {"top_k", [](const In& v) { return ops::top_k(v.x, 3).first; }},
+    {"top_k_indices", [](const In& v) { return ops::top_k(v.x, 3).second; }},
+    {"median", [](const In& v) { return ops::median(v.x); }},
+    {"median_rows", [](const In& v) { return ops::median(v.x, {0, 2}, true); }},
+    {"quantile", [](const In& v) { return ops::quantile(v.m, 0.3, {0}); }},
+    {"quantiles", [](const In& v) { return ops::quantile(v.x, std::vector{0.0, 0.61, 1.0}, {1, 2}); }},
     {"stack", [](const In& v) { return ops::stack({v.x, v.y}, -2); }},
     {"unstack", [](const In& v) { return ops::unstack(v.x, 1).at(2); }},
     {"pad", [](const In& v) { return ops::pad(v.m, {{1, 0}, {0, 2}}, 7); }},
@@ -164,6 +183,8 @@ TEST_CASE("composed ops: what they refuse", "[ops]") {
   CHECK_THAT(refused([](Value x) { return ops::tensordot(x, x); }), ContainsSubstring("axes = 2"));
   CHECK_THAT(refused([](Value x) { return ops::tril(x); }), ContainsSubstring("[tril] shape [3]"));
   CHECK_THAT(refused([](Value) { return ops::arange(0, 1, 0.5, DType::int32); }), ContainsSubstring("whole numbers"));
+  CHECK_THAT(refused([](Value x) { return ops::top_k(x, 4).first; }), ContainsSubstring("[top_k] k = 4 for shape [3]"));
+  CHECK_THAT(refused([](Value x) { return ops::quantile(x, 1.1); }), ContainsSubstring("[quantile] q = 1.1"));
   CHECK_THAT(refused([](Value) { return ops::stack({}); }), ContainsSubstring("no tensors"));
 }
 

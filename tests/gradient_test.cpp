@@ -7,6 +7,7 @@
 #include "etude/ops/nn.hpp"
 #include "etude/ops/products.hpp"
 #include "etude/ops/reduction.hpp"
+#include "etude/ops/sorting.hpp"
 #include "etude/ops/statistics.hpp"
 #include "op_cases.hpp"
 
@@ -152,6 +153,15 @@ TEST_CASE("gradients of ops that other ops compute match finite differences", "[
       {"log2", [](Values x) { return ops::log2(x[0]); }},
       {"log10", [](Values x) { return ops::log10(x[0]); }},
       {"tan", [](Values x) { return ops::tan(x[0] * 0.5); }},
+      {"arcsin", [](Values x) { return ops::arcsin(x[0] * 0.45); }},
+      {"arccos", [](Values x) { return ops::arccos(x[0] * -0.45); }},
+      {"arctan2", [](Values x) { return ops::arctan2(x[0] - 1, x[1] - 1.1); }},
+      {"arcsinh", [](Values x) { return ops::arcsinh(x[0] - 1); }},
+      {"arccosh", [](Values x) { return ops::arccosh(x[0] + 1); }},
+      {"arctanh", [](Values x) { return ops::arctanh(x[0] * 0.45); }},
+      {"sort", [](Values x) { return ops::sort(x[0], 0); }},
+      {"top_k", [](Values x) { return ops::top_k(x[0], 2).first; }},
+      {"quantile", [](Values x) { return ops::quantile(x[0], 0.3, {1}); }},
       {"sinh", [](Values x) { return ops::sinh(x[0]); }},
       {"cosh", [](Values x) { return ops::cosh(x[0]); }},
       {"mod", [](Values x) { return ops::mod(x[0], x[1]); }},

@@ -6,6 +6,7 @@
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
+#include "etude/ops/sorting.hpp"
 
 namespace etude::testing {
 
@@ -184,6 +185,24 @@ template <> OpEntry entry(const op::ArgMax&) {
           {{"[5]", {spaced({5})}, front(ops::argmax)},
            {"[2, 3]", {spaced({2, 3})}, front(ops::argmax)},
            {"[2, 2, 4]", {spaced({2, 2, 4})}, front(ops::argmax)}}};
+}
+
+template <> OpEntry entry(const op::ArgSort&) {
+  const auto order = [](bool descending) { return [=](Values x) { return ops::argsort(x[0], -1, descending); }; };
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<Tensor> row{tensor_of({6}, DType::float64, {3, 1, nan, 3, 2, 1})},
+      rows{tensor_of({2, 3}, DType::int32, {3, 1, 3, -1, 0, -2})};
+  OpEntry entry{"ArgSort",
+                Gradient::zero,
+                {{"[5]", {spaced({5})}, order(false)},
+                 {"[2, 3], descending", {spaced({2, 3})}, order(true)},
+                 {"[2, 2, 40]", {spaced({2, 2, 40})}, order(false)},
+                 {"[3, 1]", {spaced({3, 1})}, order(true)}}};
+  entry.examples = {{"equals keep their order, NaN is the largest", row, order(false), {1, 5, 4, 0, 3, 2}},
+                    {"the same, descending", row, order(true), {2, 0, 3, 4, 1, 5}},
+                    {"rows of int32", rows, order(false), {1, 0, 2, 2, 0, 1}}};
+  entry.refusals = {{"bytes", {{{2}, Numbers::between, 0, 9, DType::uint8}}, order(false), {"argsort", "uint8"}}};
+  return entry;
 }
 
 template <> OpEntry entry(const op::OneHot&) {

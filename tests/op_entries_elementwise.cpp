@@ -58,6 +58,9 @@ Pointwise row(op::Sin) {
 Pointwise row(op::Cos) {
   return {front(ops::cos), scalars([](double x) { return std::cos(x); }), passes, anywhere, 2, 2};
 }
+Pointwise row(op::Arctan) {
+  return {front(ops::arctan), scalars([](double x) { return std::atan(x); }), passes, anywhere, 2, 2};
+}
 Pointwise row(op::Tanh) {
   return {front(ops::tanh), scalars([](double x) { return std::tanh(x); }), passes, anywhere, 2, 2};
 }

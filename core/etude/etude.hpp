@@ -51,6 +51,7 @@
 #include "etude/ops/products.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
+#include "etude/ops/sorting.hpp"
 #include "etude/ops/statistics.hpp"
 #include "etude/optimizers/optimizers.hpp"
 #include "etude/saving/checkpoint_store.hpp"

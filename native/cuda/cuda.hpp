@@ -79,6 +79,7 @@ class Cuda : public Device {
   void compute(const instruction::Reduce&, Addresses);
   void compute(const instruction::Cumsum&, Addresses);
   void compute(const instruction::ArgMax&, Addresses);
+  void compute(const instruction::ArgSort&, Addresses);
   void compute(const instruction::OneHot&, Addresses);
   void compute(const instruction::Gather&, Addresses);
   void compute(const instruction::ScatterAdd&, Addresses);

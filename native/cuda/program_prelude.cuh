@@ -23,6 +23,7 @@ inline int abs(int x) { return x < 0 ? -x : x; }
 #define FUNCTION(name)                                   \
   inline float name(float x) { return ::name##f(x); }    \
   inline double name(double x) { return ::name(x); }
+FUNCTION(atan)
 FUNCTION(ceil)
 FUNCTION(cos)
 FUNCTION(erf)

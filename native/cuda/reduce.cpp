@@ -17,6 +17,7 @@ using cuda::Divisor;
 using cuda::launch;
 using cuda::launch_each;
 using cuda::Thread;
+using instruction::ArgSort;
 using instruction::Cumsum;
 using instruction::Reduce;
 
@@ -182,6 +183,33 @@ struct CumsumRowsKernel {
   }
 };
 
+/// A thread for each element, whose place is the number of elements before it: quadratic in the length of a row, but
+/// the threads do not wait for each other.
+template <class T>
+struct ArgSortKernel {
+  static constexpr const char* name = "argsort";
+  Divisor count;
+  bool descending;
+  const T* in;
+  std::int32_t* out;
+
+  ETUDE_DEVICE void operator()(std::int64_t i) const {
+    std::int64_t row = i;
+    const std::int64_t column = count.divide(row);
+    const T* of_row = in + row * count.by;
+    const T own = of_row[column];
+    std::int64_t place = 0;
+    for (std::int64_t j = 0; j < count.by; ++j) {
+      const T other = of_row[j];
+      const bool is_less = other < own || (other == other && own != own);
+      const bool is_greater = own < other || (own == own && other != other);
+      if (descending ? is_greater : is_less) ++place;
+      if (!is_less && !is_greater && j < column) ++place;
+    }
+    out[row * count.by + place] = static_cast<std::int32_t>(column);
+  }
+};
+
 }  // namespace
 
 std::size_t Cuda::wanted_workspace(const Reduce& r) const {
@@ -211,6 +239,16 @@ void Cuda::compute(const Cumsum& c, Addresses addresses) {
   };
   if (c.in.dtype == DType::int32) return go(std::int32_t{});
   cuda::with_float(c.in.dtype, go);
+}
+
+void Cuda::compute(const ArgSort& sort, Addresses addresses) {
+  const auto go = [&]<class T>(T) {
+    launch_each(*runtime_, sort.rows * sort.count,
+                ArgSortKernel<T>{sort.count, sort.descending, at<const T>(addresses, sort.in),
+                                 at<std::int32_t>(addresses, sort.out)});
+  };
+  if (sort.in.dtype == DType::int32) return go(std::int32_t{});
+  cuda::with_float(sort.in.dtype, go);
 }
 
 }  // namespace etude

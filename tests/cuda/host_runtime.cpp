@@ -117,8 +117,8 @@ namespace {
 constexpr const char* functions_text = R"(
 extern "C" {
 #define FUNCTION(name) float name##f(float); double name(double);
-FUNCTION(ceil) FUNCTION(cos) FUNCTION(erf) FUNCTION(exp) FUNCTION(expm1) FUNCTION(fabs) FUNCTION(floor) FUNCTION(log)
-FUNCTION(log1p) FUNCTION(sin) FUNCTION(sqrt) FUNCTION(tanh)
+FUNCTION(atan) FUNCTION(ceil) FUNCTION(cos) FUNCTION(erf) FUNCTION(exp) FUNCTION(expm1) FUNCTION(fabs) FUNCTION(floor)
+FUNCTION(log) FUNCTION(log1p) FUNCTION(sin) FUNCTION(sqrt) FUNCTION(tanh)
 #undef FUNCTION
 float powf(float, float);
 double pow(double, double);

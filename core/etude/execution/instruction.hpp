@@ -166,6 +166,19 @@ struct ArgMax {
   double operations() const { return static_cast<double>(rows * count); }
   Shape sizes() const { return {rows, count}; }
 };
+/// in [rows, count] -> out int32 [rows, count], the order of each row (op::ArgSort).
+struct ArgSort {
+  std::int64_t rows, count;
+  bool descending;
+  Operand in, out;
+
+  void list_memory(MemoryRanges& ranges) const {
+    ranges.read(in, rows * count);
+    ranges.written(out, rows * count);
+  }
+  double operations() const { return 0; }
+  Shape sizes() const { return {rows, count}; }
+};
 /// labels int32 [rows] -> out [rows, depth].
 struct OneHot {
   std::int64_t rows, depth;
@@ -359,10 +372,10 @@ using Instruction =
     std::variant<instruction::Elementwise, instruction::Gemm, instruction::Convolution, instruction::ConvolutionInput,
                  instruction::ConvolutionFilter, instruction::MaxPool, instruction::PoolGather,
                  instruction::PoolScatter, instruction::Reduce, instruction::Cumsum, instruction::ArgMax,
-                 instruction::OneHot, instruction::Gather, instruction::ScatterAdd, instruction::Softmax,
-                 instruction::Crossentropy, instruction::Attention, instruction::AttentionGradient,
-                 instruction::Transpose, instruction::Uniform, instruction::Copy, instruction::AllReduce,
-                 instruction::AwaitSums, instruction::Scan>;
+                 instruction::ArgSort, instruction::OneHot, instruction::Gather, instruction::ScatterAdd,
+                 instruction::Softmax, instruction::Crossentropy, instruction::Attention,
+                 instruction::AttentionGradient, instruction::Transpose, instruction::Uniform, instruction::Copy,
+                 instruction::AllReduce, instruction::AwaitSums, instruction::Scan>;
 
 /// The instructions of a Scan, and its tables of addresses, one per arena, which it fills for each step.
 struct instruction::Body {

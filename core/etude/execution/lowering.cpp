@@ -149,6 +149,10 @@ Instruction lower(const op::ArgMax&, const Site& site) {
   return ArgMax{site.rows(0), site.count(0), site.in(0), site.out()};
 }
 
+Instruction lower(const op::ArgSort& o, const Site& site) {
+  return instruction::ArgSort{site.rows(0), site.count(0), o.descending, site.in(0), site.out()};
+}
+
 Instruction lower(const op::OneHot& o, const Site& site) {
   return OneHot{site.shape(0).size(), o.depth, site.in(0), site.out()};
 }

@@ -21,6 +21,7 @@ constexpr ElementwiseOp table[] = {{"negate", "Negative", numpy, ops::negate, nu
                                    {"log1p", "Log1p", numpy, ops::log1p, nullptr},
                                    {"sin", "Sin", numpy, ops::sin, nullptr},
                                    {"cos", "Cos", numpy, ops::cos, nullptr},
+                                   {"arctan", "Arctan", numpy, ops::arctan, nullptr},
                                    {"tanh", "Tanh", numpy, ops::tanh, nullptr},
                                    {"sigmoid", "Sigmoid", nn, ops::sigmoid, nullptr},
                                    {"relu", "Relu", nn, ops::relu, nullptr},

@@ -11,6 +11,7 @@
 #include "etude/ops/products.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
+#include "etude/ops/sorting.hpp"
 #include "etude/ops/statistics.hpp"
 
 namespace etude {
@@ -65,6 +66,15 @@ std::string_view detail::op_name(Function function) {
       named("log2", ops::log2),
       named("log10", ops::log10),
       named("tan", ops::tan),
+      named("arcsin", ops::arcsin),
+      named("arccos", ops::arccos),
+      named("arctan2", ops::arctan2),
+      named("arcsinh", ops::arcsinh),
+      named("arccosh", ops::arccosh),
+      named("arctanh", ops::arctanh),
+      named("sort", ops::sort),
+      named("argsort", ops::argsort),
+      named("median", ops::median),
       named("sinh", ops::sinh),
       named("cosh", ops::cosh),
       named("is_nan", ops::is_nan),

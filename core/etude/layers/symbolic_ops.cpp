@@ -29,6 +29,7 @@ SymbolicTensor log(X x) { return unary(log, x); }
 SymbolicTensor log1p(X x) { return unary(log1p, x); }
 SymbolicTensor sin(X x) { return unary(sin, x); }
 SymbolicTensor cos(X x) { return unary(cos, x); }
+SymbolicTensor arctan(X x) { return unary(arctan, x); }
 SymbolicTensor tanh(X x) { return unary(tanh, x); }
 SymbolicTensor sigmoid(X x) { return unary(sigmoid, x); }
 SymbolicTensor relu(X x) { return unary(relu, x); }

@@ -30,6 +30,8 @@ SymbolicTensor log1p(const SymbolicTensor& x);
 SymbolicTensor sin(const SymbolicTensor& x);
 /// The cosine of x, in radians.
 SymbolicTensor cos(const SymbolicTensor& x);
+/// The angle whose tangent is x, in radians.
+SymbolicTensor arctan(const SymbolicTensor& x);
 /// The hyperbolic tangent of x.
 SymbolicTensor tanh(const SymbolicTensor& x);
 /// 1 / (1 + exp(-x)).

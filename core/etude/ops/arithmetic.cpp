@@ -42,10 +42,45 @@ Value cosh(Value x) {
 }
 Value sinh(Value x) { return tanh(to_floats(x)) * cosh(x); }
 
+// sqrt((1 - x) (1 + x)) has the digits that sqrt(1 - x²) loses near 1.
+Value arcsin(Value x) {
+  const Value number = to_floats(x);
+  return arctan(number / sqrt((1 - number) * (1 + number)));
+}
+Value arccos(Value x) {
+  const Value number = to_floats(x);
+  return 2 * arctan(sqrt((1 - number) / (1 + number)));
+}
+// Of |x|, because x + sqrt(x² + 1) cancels below 0. The sign is a constant of the gradient, which is 1 at 0.
+Value arcsinh(Value x) {
+  const Value number = to_floats(x), one = scalar(1, number);
+  const Value sign_of = where(less(number, scalar(0, number)), -one, one), size = number * sign_of;
+  return sign_of * log1p(size + square(size) / (1 + sqrt(1 + square(size))));
+}
+Value arccosh(Value x) {
+  const Value more = to_floats(x) - 1;
+  return log1p(more + sqrt(more * (more + 2)));
+}
+Value arctanh(Value x) {
+  const Value number = to_floats(x);
+  return 0.5 * (log1p(number) - log1p(-number));
+}
+
 Value is_nan(Value x) { return not_equal(x, x); }
 Value is_inf(Value x) {
   if (!is_floating(x.dtype())) return is_nan(x);  // false
   return equal(absolute(x), scalar(std::numeric_limits<double>::infinity(), x));
+}
+
+// By the quotient whose size is at most 1.
+Value arctan2(Value y, Value x) {
+  const Value rise = to_floats(y), run = to_floats(x), is_steep = less(absolute(run), absolute(rise));
+  const Value divisor = where(is_steep, rise, run), zero = scalar(0, divisor), one = scalar(1, divisor);
+  const Value angle = arctan(where(is_steep, run, rise) / where(equal(divisor, zero), one, divisor));
+  const Value quarter =
+      where(less(rise, zero), scalar(-std::numbers::pi / 2, rise), scalar(std::numbers::pi / 2, rise));
+  const Value turn = where(less(run, zero), 2 * quarter, zero);
+  return where(is_steep, quarter - angle, angle + turn);
 }
 
 Value not_equal(Value a, Value b) { return logical_not(equal(a, b)); }

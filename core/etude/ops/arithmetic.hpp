@@ -35,11 +35,23 @@ Value tan(Value x);
 Value sinh(Value x);
 /// The hyperbolic cosine of x.
 Value cosh(Value x);
+/// The angle whose sine is x, in radians: from -pi / 2 to pi / 2; NaN beyond 1.
+Value arcsin(Value x);
+/// The angle whose cosine is x, in radians: from 0 to pi; NaN beyond 1.
+Value arccos(Value x);
+/// The number whose hyperbolic sine is x.
+Value arcsinh(Value x);
+/// The number, not negative, whose hyperbolic cosine is x; NaN below 1.
+Value arccosh(Value x);
+/// The number whose hyperbolic tangent is x; NaN beyond 1.
+Value arctanh(Value x);
 /// Whether x is NaN.
 Value is_nan(Value x);
 /// Whether x is infinite.
 Value is_inf(Value x);
 
+/// The angle of the point (x, y), in radians: from -pi to pi. Shapes broadcast. An angle of (0, 0) is 0.
+Value arctan2(Value y, Value x);
 /// Whether a and b differ. Shapes broadcast.
 Value not_equal(Value a, Value b);
 /// Whether exactly one of them is not 0. Shapes broadcast.

@@ -62,6 +62,7 @@ Value log(Value x) { return unary<op::Log>(x); }
 Value log1p(Value x) { return unary<op::Log1p>(x); }
 Value sin(Value x) { return unary<op::Sin>(x); }
 Value cos(Value x) { return unary<op::Cos>(x); }
+Value arctan(Value x) { return unary<op::Arctan>(x); }
 Value tanh(Value x) { return unary<op::Tanh>(x); }
 Value sigmoid(Value x) { return unary<op::Sigmoid>(x); }
 Value relu(Value x) { return unary<op::Relu>(x); }
@@ -161,6 +162,7 @@ OperandGradients gradient(const op::Log&, D d) { return {d.dy / d.x[0]}; }
 OperandGradients gradient(const op::Log1p&, D d) { return {d.dy / (1 + d.x[0])}; }
 OperandGradients gradient(const op::Sin&, D d) { return {d.dy * ops::cos(d.x[0])}; }
 OperandGradients gradient(const op::Cos&, D d) { return {-d.dy * ops::sin(d.x[0])}; }
+OperandGradients gradient(const op::Arctan&, D d) { return {d.dy / (1 + ops::square(d.x[0]))}; }
 OperandGradients gradient(const op::Tanh&, D d) { return {d.dy * (1 - ops::square(d.y))}; }
 OperandGradients gradient(const op::Sigmoid&, D d) { return {d.dy * d.y * (1 - d.y)}; }
 OperandGradients gradient(const op::Relu&, D d) {

@@ -26,6 +26,8 @@ Value log1p(Value x);
 Value sin(Value x);
 /// The cosine of x, in radians.
 Value cos(Value x);
+/// The angle whose tangent is x, in radians: from -pi / 2 to pi / 2.
+Value arctan(Value x);
 /// The hyperbolic tangent of x.
 Value tanh(Value x);
 /// 1 / (1 + exp(-x)).

@@ -10,8 +10,8 @@ namespace etude::op {
 
 namespace math {
 
-using std::abs, std::ceil, std::cos, std::erf, std::exp, std::expm1, std::floor, std::fma, std::isfinite, std::log,
-    std::log1p, std::pow, std::sin, std::sqrt, std::tanh;
+using std::abs, std::atan, std::ceil, std::cos, std::erf, std::exp, std::expm1, std::floor, std::fma, std::isfinite,
+    std::log, std::log1p, std::pow, std::sin, std::sqrt, std::tanh;
 
 /// `condition ? a : b` for scalars; batches have their own `select`.
 template <class T>
@@ -126,6 +126,15 @@ struct Cos {
     return cos(x);
   }
   friend bool operator==(Cos, Cos) = default;
+};
+
+struct Arctan {
+  static constexpr FunctionTraits traits{.arity = 1, .floating = true};
+  template <class V> static V apply(const V& x) {
+    using namespace math;
+    return atan(x);
+  }
+  friend bool operator==(Arctan, Arctan) = default;
 };
 
 struct Tanh {
@@ -326,8 +335,8 @@ struct Select {
 };
 
 /// The elementwise functions, in the order of their opcodes.
-using Elementwise = std::tuple<Negate, Absolute, Sign, Square, Sqrt, Exp, Log, Log1p, Sin, Cos, Tanh, Sigmoid, Relu,
-                               Softplus, Erf, Floor, LogicalNot, IsFinite, Add, Subtract, Multiply, Divide, Power,
+using Elementwise = std::tuple<Negate, Absolute, Sign, Square, Sqrt, Exp, Log, Log1p, Sin, Cos, Arctan, Tanh, Sigmoid,
+                               Relu, Softplus, Erf, Floor, LogicalNot, IsFinite, Add, Subtract, Multiply, Divide, Power,
                                Maximum, Minimum, Equal, Less, LessEqual, LogicalAnd, LogicalOr, Select>;
 
 template <class F>

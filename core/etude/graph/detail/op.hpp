@@ -183,6 +183,13 @@ struct ArgMax {
   Meta infer(Operands) const;
   friend bool operator==(const ArgMax&, const ArgMax&) = default;
 };
+/// int32 indices that sort the last axis; equal elements keep their order, and NaN counts as the largest number.
+struct ArgSort {
+  static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
+  Meta infer(Operands) const;
+  bool descending;
+  friend bool operator==(const ArgSort&, const ArgSort&) = default;
+};
 /// int32 labels [..] to [.., depth]: 1 at the label, else 0; all 0 if the label is out of range.
 struct OneHot {
   static constexpr Traits traits{.role = Role::kernel, .differentiable = false};
@@ -347,9 +354,9 @@ template <class... Functions, class... Others> struct JoinVariant<std::tuple<Fun
 /// All ops. gradient_test and parity_test iterate over them: a new op fails them until it has a case.
 using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient,
                                op::Broadcast, op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate,
-                               op::Sum, op::Cumsum, op::Max, op::ArgMax, op::OneHot, op::Gather, op::ScatterAdd,
-                               op::MatMul, op::Convolution, op::ConvolutionInput, op::ConvolutionFilter, op::PoolArgMax,
-                               op::PoolGather, op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy,
+                               op::Sum, op::Cumsum, op::Max, op::ArgMax, op::ArgSort, op::OneHot, op::Gather,
+                               op::ScatterAdd, op::MatMul, op::Convolution, op::ConvolutionInput, op::ConvolutionFilter,
+                               op::PoolArgMax, op::PoolGather, op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy,
                                op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
 
 namespace detail {

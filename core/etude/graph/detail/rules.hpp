@@ -52,6 +52,7 @@ OperandGradients gradient(const op::Log&, const Differential&);
 OperandGradients gradient(const op::Log1p&, const Differential&);
 OperandGradients gradient(const op::Sin&, const Differential&);
 OperandGradients gradient(const op::Cos&, const Differential&);
+OperandGradients gradient(const op::Arctan&, const Differential&);
 OperandGradients gradient(const op::Tanh&, const Differential&);
 OperandGradients gradient(const op::Sigmoid&, const Differential&);
 OperandGradients gradient(const op::Relu&, const Differential&);

@@ -39,6 +39,7 @@ class Cpu : public Device {
   void compute(const instruction::Reduce&, Addresses);
   void compute(const instruction::Cumsum&, Addresses);
   void compute(const instruction::ArgMax&, Addresses);
+  void compute(const instruction::ArgSort&, Addresses);
   void compute(const instruction::OneHot&, Addresses);
   void compute(const instruction::Gather&, Addresses);
   void compute(const instruction::ScatterAdd&, Addresses);

@@ -26,6 +26,10 @@ Outputs normalize(const OpArguments& a);
 Outputs argmax(const OpArguments& a);
 Outputs argmin(const OpArguments& a);
 Outputs cumsum(const OpArguments& a);
+Outputs sort(const OpArguments& a);
+Outputs argsort(const OpArguments& a);
+Outputs top_k(const OpArguments& a);
+Outputs median(const OpArguments& a);
 Outputs softmax(const OpArguments& a);
 Outputs log_softmax(const OpArguments& a);
 

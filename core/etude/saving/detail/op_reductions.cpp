@@ -10,6 +10,7 @@
 #include "etude/ops/products.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
+#include "etude/ops/sorting.hpp"
 #include "etude/ops/statistics.hpp"
 #include "etude/saving/detail/op_builders.hpp"
 
@@ -110,6 +111,24 @@ Outputs cumsum(A a) {
   const auto axis = a.option<std::optional<std::ptrdiff_t>>("axis");
   return ops::cumsum(axis ? x : ops::reshape(x, {-1}), axis.value_or(0));
 }
+/// x, and the axis that is sorted; all elements as one if the axis is null.
+std::pair<Value, std::ptrdiff_t> sorted_axis(A a, Value x) {
+  const auto axis = a.option<std::optional<std::ptrdiff_t>>("axis");
+  return {axis ? x : ops::reshape(x, {-1}), axis.value_or(0)};
+}
+Outputs sort(A a) {
+  const auto [x, axis] = sorted_axis(a, summable(a.value()));
+  return ops::cast(ops::sort(x, axis), a.value().dtype());
+}
+Outputs argsort(A a) {
+  const auto [x, axis] = sorted_axis(a, summable(a.value()));
+  return ops::argsort(x, axis);
+}
+Outputs top_k(A a) {
+  const auto [values, indices] = ops::top_k(a.value(), a.option<std::int64_t>("k"));
+  return std::vector{values, indices};
+}
+Outputs median(A a) { return reduced(a, ops::to_floats(a.value()), ops::median); }
 Outputs softmax(A a) {
   const Value x = ops::to_floats(a.value());
   const Axes axes = a.axes(x.shape());

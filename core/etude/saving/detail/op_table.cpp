@@ -95,6 +95,12 @@ constexpr OpRow table[] = {
     {"Log2", numpy, "log2 @", of_one<ops::log2>},
     {"Log10", numpy, "log10 @", of_one<ops::log10>},
     {"Tan", numpy, "tan @", of_one<ops::tan>},
+    {"Arcsin", numpy, "arcsin @", of_one<ops::arcsin>},
+    {"Arccos", numpy, "arccos @", of_one<ops::arccos>},
+    {"Arctan2", numpy, "arctan2 @ @", of_two<ops::arctan2>},
+    {"Arcsinh", numpy, "arcsinh @", of_one<ops::arcsinh>},
+    {"Arccosh", numpy, "arccosh @", of_one<ops::arccosh>},
+    {"Arctanh", numpy, "arctanh @", of_one<ops::arctanh>},
     {"Sinh", numpy, "sinh @", of_one<ops::sinh>},
     {"Cosh", numpy, "cosh @", of_one<ops::cosh>},
 
@@ -117,6 +123,11 @@ constexpr OpRow table[] = {
     {"Argmax", numpy, "argmax @ +axis=-1 +keepdims=false", argmax},
     {"Argmin", numpy, "argmin @ +axis=-1 +keepdims=false", argmin},
     {"Cumsum", numpy, "cumsum @ axis !false !false ~dtype=null", cumsum},
+
+    {"Sort", numpy, "sort @ axis=-1", sort},
+    {"Argsort", numpy, "argsort @ axis=-1 !false", argsort},
+    {"TopK", math, "- k sorted=true", top_k},
+    {"Median", numpy, "median @ axis keepdims=false", median},
 
     {"Matmul", numpy, "matmul @ @ !false !false", matmul},
     {"Dot", numpy, "dot @ @", of_two<ops::dot>},

@@ -96,6 +96,16 @@ std::string NodeWriter::of(const op::ArgMax&) {
   return to.cast(index, DType::int32, to.result_name(id));
 }
 
+/// The largest elements of the last axis, as many as it has; equal ones are in the order of their indices.
+std::string NodeWriter::of(const op::ArgSort& op) {
+  const Traces::Extent extent = to.traces_.extent(to.graph_, id, node().shape.rank() - 1);
+  if (!extent.number) to.refuse(id);
+  const std::string order = to.file_.unique("TopK");
+  to.nodes_.add("TopK", {x(0), to.file_.integers({*extent.number})}, {to.file_.unique("TopK"), order},
+                {{"axis", integer(-1)}, {"largest", integer(op.descending)}});
+  return to.cast(order, DType::int32, to.result_name(id));
+}
+
 /// ONNX's OneHot counts negative labels from the end.
 std::string NodeWriter::of(const op::OneHot& op) {
   Tensor labels = Tensor::uninitialized({op.depth}, DType::int32);

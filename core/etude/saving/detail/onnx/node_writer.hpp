@@ -28,6 +28,7 @@ struct NodeWriter {
   std::string of(const op::Cumsum& op);
   std::string of(const op::Max& op);
   std::string of(const op::ArgMax&);
+  std::string of(const op::ArgSort& op);
   std::string of(const op::OneHot& op);
   std::string of(const op::Gather&);
   std::string of(const op::ScatterAdd& op);
