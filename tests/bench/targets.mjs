@@ -48,7 +48,7 @@ export const targets = {
   'wasm-relaxed, 2 threads': wasm('wasm-relaxed-threads', 2, relaxed),
   pytorch: pytorch(1),
   'pytorch, 2 threads': pytorch(2),
-  'tfjs-wasm': npm('tfjs-wasm', '@tensorflow/tfjs-backend-wasm', [...trained, ...predicted], [], ['cnn', 'cnn2']),
+  'tfjs-wasm': npm('tfjs-wasm', '@tensorflow/tfjs-backend-wasm', [...trained, 'gru', 'gpt', ...predicted], [], ['cnn', 'cnn2', 'gru', 'gpt']),
   'jax-js-wasm': npm('jax-js-wasm', '@jax-js/jax', [...trained, 'gru', 'gpt'], relaxed),
 };
 

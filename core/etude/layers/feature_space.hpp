@@ -97,20 +97,21 @@ struct FeatureSpaceOptions {
 
 /// What a FeatureSpace consists of, as to_json() writes it.
 struct FeatureParts {
-  /// The name of each feature.
-  std::vector<std::string> names = {};
-  /// The dtype of each feature's column: "float32", "int32" or "string".
-  std::vector<std::string> dtypes = {};
-  /// The output_mode of each feature.
-  std::vector<std::string> output_modes = {};
-  /// The layer of each feature.
-  std::vector<LayerPtr> layers = {};
-  /// The features of each cross.
-  std::vector<std::vector<std::string>> crossed = {};
-  /// The bins of each cross.
-  std::vector<std::int64_t> cross_bins = {};
-  /// The output_mode of each cross.
-  std::vector<std::string> cross_modes = {};
+  /// A feature.
+  struct Part {
+    /// The name of its column.
+    std::string name;
+    /// The dtype of its column: "float32", "int32" or "string".
+    std::string dtype;
+    /// "one_hot", "int" or "float".
+    std::string output_mode;
+    /// Its layer.
+    LayerPtr layer;
+  };
+  /// The features.
+  std::vector<Part> features = {};
+  /// Combinations of features, each with its crossing_dim.
+  std::vector<FeatureCross> crosses = {};
   /// "concat" or "dict".
   std::string output_mode = "concat";
 };

@@ -7,11 +7,9 @@ namespace etude {
 namespace {
 
 FeatureSpaceOptions options_of(const FeatureParts& parts) {
-  FeatureSpaceOptions options{.output_mode = parts.output_mode};
-  for (std::size_t i = 0; i < parts.names.size(); ++i)
-    options.features[parts.names[i]] = {.output_mode = parts.output_modes.at(i), .preprocessor = parts.layers.at(i)};
-  for (std::size_t i = 0; i < parts.crossed.size(); ++i)
-    options.crosses.push_back({parts.crossed[i], parts.cross_bins.at(i), parts.cross_modes.at(i)});
+  FeatureSpaceOptions options{.output_mode = parts.output_mode, .crosses = parts.crosses};
+  for (const FeatureParts::Part& part : parts.features)
+    options.features[part.name] = {.output_mode = part.output_mode, .preprocessor = part.layer};
   return options;
 }
 
@@ -21,23 +19,15 @@ std::shared_ptr<FeatureSpace> make_space(const FeatureParts& parts) { return std
 }  // namespace
 
 FeatureSpace::FeatureSpace(const FeatureParts& parts) : FeatureSpace(options_of(parts)) {
-  for (std::size_t i = 0; i < parts.names.size(); ++i) dtypes_[parts.names[i]] = parts.dtypes.at(i);
+  for (const FeatureParts::Part& part : parts.features) dtypes_[part.name] = part.dtype;
 }
 
 FeatureParts FeatureSpace::parts() const {
-  FeatureParts parts;
-  parts.output_mode = concatenates_ ? "concat" : "dict";
-  for (const auto& [name, layer] : preprocessors_) {
-    parts.names.push_back(name);
-    parts.dtypes.push_back(dtypes_.at(name));
-    parts.output_modes.push_back(output_modes_.at(name));
-    parts.layers.push_back(layer);
-  }
-  for (const auto& [name, features] : crossed_) {
-    parts.crossed.push_back(features);
-    parts.cross_bins.push_back(cross_bins_.at(name));
-    parts.cross_modes.push_back(output_modes_.at(name));
-  }
+  FeatureParts parts{.output_mode = concatenates_ ? "concat" : "dict"};
+  for (const auto& [name, layer] : preprocessors_)
+    parts.features.push_back({name, dtypes_.at(name), output_modes_.at(name), layer});
+  for (const auto& [name, features] : crossed_)
+    parts.crosses.push_back({features, cross_bins_.at(name), output_modes_.at(name)});
   return parts;
 }
 

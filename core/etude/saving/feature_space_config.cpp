@@ -56,21 +56,21 @@ Json part(const char* class_name, Json config) {
 std::string to_json(const FeatureSpace& space, int indent) {
   const FeatureParts parts = space.parts();
   Json features = Json::object(), crosses = Json::array();
-  for (std::size_t i = 0; i < parts.names.size(); ++i)
-    add_member(features, parts.names[i],
-               part("Feature", {{"dtype", parts.dtypes[i]},
-                                {"preprocessor", layer_json(*parts.layers[i])},
-                                {"output_mode", parts.output_modes[i]}}));
-  for (std::size_t i = 0; i < parts.crossed.size(); ++i)
-    crosses.push_back(part("Cross", {{"feature_names", parts.crossed[i]},
-                                     {"crossing_dim", parts.cross_bins[i]},
-                                     {"output_mode", parts.cross_modes[i]}}));
+  for (const FeatureParts::Part& feature : parts.features)
+    add_member(features, feature.name,
+               part("Feature", {{"dtype", feature.dtype},
+                                {"preprocessor", layer_json(*feature.layer)},
+                                {"output_mode", feature.output_mode}}));
+  for (const FeatureCross& cross : parts.crosses)
+    crosses.push_back(part("Cross", {{"feature_names", cross.feature_names},
+                                     {"crossing_dim", *cross.crossing_dim},
+                                     {"output_mode", cross.output_mode}}));
   const Json config = {
       {"features", std::move(features)}, {"output_mode", parts.output_mode}, {"crosses", std::move(crosses)}};
   Json json = {{"module", "keras.utils"}, {"class_name", where}, {"config", config}, {"registered_name", nullptr}};
   // By it Keras knows that the layers have adapted.
   if (space.adapted())
-    for (const std::string& name : parts.names) json["build_config"][name] = Json::object();
+    for (const FeatureParts::Part& feature : parts.features) json["build_config"][feature.name] = Json::object();
   return json_text(json, indent);
 }
 
@@ -89,17 +89,15 @@ std::shared_ptr<FeatureSpace> feature_space_from_json(std::string_view text) {
     const auto layer = field_in<LayerPtr>(options, "preprocessor", where, nullptr);
     check(layer != nullptr, ErrorKind::data, where, "the feature \"", name,
           "\" has no preprocessor - expected a layer - check the text.");
-    parts.names.push_back(name);
-    parts.dtypes.push_back(field_in<std::string>(options, "dtype", where, "float32"));
-    parts.output_modes.push_back(field_in<std::string>(options, "output_mode", where, "one_hot"));
-    parts.layers.push_back(layer);
+    parts.features.push_back({name, field_in<std::string>(options, "dtype", where, "float32"),
+                              field_in<std::string>(options, "output_mode", where, "one_hot"), layer});
   }
   if (crosses != config.end() && crosses->is_array())
     for (const Json& cross : *crosses) {
       const Json& options = config_in(cross);
-      parts.crossed.push_back(field_in<std::vector<std::string>>(options, "feature_names", where, {}));
-      parts.cross_bins.push_back(field_in<std::int64_t>(options, "crossing_dim", where, 32));
-      parts.cross_modes.push_back(field_in<std::string>(options, "output_mode", where, "one_hot"));
+      parts.crosses.push_back({field_in<std::vector<std::string>>(options, "feature_names", where, {}),
+                               field_in<std::int64_t>(options, "crossing_dim", where, 32),
+                               field_in<std::string>(options, "output_mode", where, "one_hot")});
     }
   return detail::feature_space_maker(parts);
 }

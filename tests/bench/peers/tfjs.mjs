@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { Clock, EpochMean } from './clock.mjs';
 import { dataOf, uniform } from './data.mjs';
 import { initialWeights } from './initial_weights.mjs';
-import { makeMultiHeadAttention } from './tfjs_attention.mjs';
+import { makeMultiHeadAttention, makePositions } from './tfjs_attention.mjs';
 
 // Both must use the same tfjs-core, so everything is loaded as its own packages load it: CommonJS.
 const require = createRequire(import.meta.url);
@@ -12,7 +12,7 @@ const tf = require('@tensorflow/tfjs-core');
 tf.enableProdMode();
 const keras = require('@tensorflow/tfjs-layers');
 const { layers: library } = keras;
-const MultiHeadAttention = makeMultiHeadAttention(tf, keras);
+const MultiHeadAttention = makeMultiHeadAttention(tf, keras), Positions = makePositions(tf, keras);
 
 async function startBackend() {
   const wasm = require('@tensorflow/tfjs-backend-wasm');
@@ -32,7 +32,11 @@ const makers = {
   GlobalAveragePooling1D: () => library.globalAveragePooling1d({}),
   // Not its default hardSigmoid; weights are set below, so that it need not create an orthogonal matrix.
   LSTM: ({ units }) => library.lstm({ units, recurrentActivation: 'sigmoid', recurrentInitializer: 'zeros' }),
-  MultiHeadAttention: ({ num_heads: heads, key_dim: size }) => new MultiHeadAttention(heads, size),
+  MultiHeadAttention: ({ num_heads: heads, key_dim: size, causal }) => new MultiHeadAttention(heads, size, causal),
+  Embedding: ({ input_dim: inputDim, output_dim: outputDim }) => library.embedding({ inputDim, outputDim }),
+  Positions: () => new Positions(),
+  // TensorFlow.js has only the GRU whose reset gate is applied before the product.
+  GRU: ({ units }) => library.gru({ units, recurrentActivation: 'sigmoid', recurrentInitializer: 'zeros', resetAfter: true }),
 };
 
 /** Applies layers with new weights to a symbolic tensor. */
@@ -85,7 +89,7 @@ class Ticker extends keras.Callback {
 async function train(model, { x, y, samples }, { batch, input }, clock) {
   const rows = Math.floor(samples / batch) * batch; // full batches only
   const inputs = tf.tensor(x.subarray(0, rows * input.reduce((a, b) => a * b)), [rows, ...input]);
-  const targets = tf.tensor(y.subarray(0, rows), [rows, 1]);
+  const targets = tf.tensor(y.subarray(0, rows * (y.length / samples)), [rows, y.length / samples, 1].filter((extent, axis) => axis !== 1 || extent > 1));
   // A Callback object, unlike a table of functions, makes fit never yield.
   await model.fit(inputs, targets, { batchSize: batch, epochs: 1e6, verbose: 0, yieldEvery: 'never', callbacks: [new Ticker(clock, rows / batch)] });
 }

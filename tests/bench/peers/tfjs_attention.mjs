@@ -3,9 +3,9 @@ export function makeMultiHeadAttention(tf, { layers: { Layer }, initializers }) 
   return class MultiHeadAttention extends Layer {
     static className = 'MultiHeadAttention';
 
-    constructor(heads, size) {
+    constructor(heads, size, causal = false) {
       super({});
-      Object.assign(this, { heads, size });
+      Object.assign(this, { heads, size, causal });
     }
 
     build([, , features]) {
@@ -26,10 +26,28 @@ export function makeMultiHeadAttention(tf, { layers: { Layer }, initializers }) 
         const rows = tf.reshape(x, [batch * steps, features]);
         const [query, key, value] = this.projections.map((weights) =>
           tf.transpose(tf.reshape(linear(rows, weights, features, width), [batch, steps, this.heads, this.size]), [0, 2, 1, 3]));
-        const scores = tf.softmax(tf.matMul(tf.mul(query, 1 / Math.sqrt(this.size)), key, false, true));
+        let scores = tf.matMul(tf.mul(query, 1 / Math.sqrt(this.size)), key, false, true);
+        if (this.causal) scores = tf.add(scores, tf.mul(tf.sub(tf.linalg.bandPart(tf.ones([steps, steps]), -1, 0), 1), 1e9));
+        scores = tf.softmax(scores);
         const joined = tf.reshape(tf.transpose(tf.matMul(scores, value), [0, 2, 1, 3]), [batch * steps, width]);
         return tf.reshape(linear(joined, this.join, width, features), [batch, steps, features]);
       });
+    }
+  };
+}
+
+/** Adds a learned vector to each position. */
+export function makePositions(tf, { layers: { Layer }, initializers }) {
+  return class Positions extends Layer {
+    static className = 'Positions';
+
+    build([, ...shape]) {
+      this.vectors = this.addWeight('vectors', shape, 'float32', initializers.zeros());
+      this.built = true;
+    }
+
+    call(inputs) {
+      return tf.tidy(() => tf.add(Array.isArray(inputs) ? inputs[0] : inputs, this.vectors.read()));
     }
   };
 }
