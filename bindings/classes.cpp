@@ -167,6 +167,8 @@ EMSCRIPTEN_BINDINGS(classes) {
       metric);
   method<"Metric.result()", [](Metric& self) { return self.result(); }>(metric);
   method<"Metric.reset_state()", [](Metric& self) { self.reset_state(); }>(metric);
+  method<"Metric.merge_state(metrics)",
+         [](Metric& self, const std::vector<MetricPtr>& metrics) { self.merge_state(metrics); }>(metric);
   auto mean = held<Mean, emscripten::base<Metric>>();
   method<"Mean.update(values, sample_weight?)",
          [](Mean& self, Value values, Value weight) { self.update(values, weight); }>(mean);

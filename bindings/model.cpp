@@ -11,6 +11,18 @@ struct UserSteps : UserFunctions {
   SequentialOptions given;
 };
 
+/// Sets a flag while it exists.
+class Within {
+ public:
+  explicit Within(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Within() { flag_ = false; }
+  Within(const Within&) = delete;
+  Within& operator=(const Within&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 /// A model with some steps in JavaScript.
 template <class Parent> class JavaScriptModel : public Parent, public UserLayer {
  public:
@@ -36,9 +48,21 @@ template <class Parent> class JavaScriptModel : public Parent, public UserLayer 
   Outputs predict_step(const StepData& data) override {
     return steps_.given.predict_step.given ? steps_.run<Outputs>("predictStep", data) : Parent::predict_step(data);
   }
+  Value compute_loss(const StepData& data, const Outputs& y_pred) override {
+    if (!steps_.given.compute_loss.given || in_loss_) return Parent::compute_loss(data, y_pred);
+    const Within within(in_loss_);
+    return steps_.run<Value>("computeLoss", data, y_pred);
+  }
+  StepLogs compute_metrics(const StepData& data, const Outputs& y_pred, Value loss) override {
+    if (!steps_.given.compute_metrics.given || in_metrics_) return Parent::compute_metrics(data, y_pred, loss);
+    const Within within(in_metrics_);
+    return steps_.run<StepLogs>("computeMetrics", data, y_pred, loss);
+  }
 
  private:
   UserSteps steps_;
+  /// Whether the user's function runs, which may call that of Parent.
+  bool in_loss_ = false, in_metrics_ = false;
 };
 
 /// A model of layers whose `call` is in JavaScript.

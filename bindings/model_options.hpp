@@ -14,6 +14,8 @@ template <FixedString Type> struct UserStep {
 
 using CallStep = UserStep<"(x: any, training: boolean) => Value | Value[] | Record<string, Value>">;
 using LoggingStep = UserStep<"(data: StepData) => StepLogs">;
+using LossStep = UserStep<"(data: StepData, yPred: any) => Value">;
+using MetricsStep = UserStep<"(data: StepData, yPred: any, loss: Value | null) => StepLogs">;
 using PredictingStep = UserStep<"(data: StepData) => Value | Value[] | Record<string, Value>">;
 
 struct SequentialOptions {
@@ -23,6 +25,8 @@ struct SequentialOptions {
   LoggingStep train_step = {};
   LoggingStep test_step = {};
   PredictingStep predict_step = {};
+  LossStep compute_loss = {};
+  MetricsStep compute_metrics = {};
   /// The metrics that its steps update, instead of those of compile().
   std::vector<MetricPtr> metrics = {};
   static constexpr auto fields() {
@@ -32,6 +36,10 @@ struct SequentialOptions {
                        option<&SequentialOptions::train_step>("Step of fit; returns logs."),
                        option<&SequentialOptions::test_step>("Step of evaluate; returns logs."),
                        option<&SequentialOptions::predict_step>("Step of predict; returns outputs."),
+                       option<&SequentialOptions::compute_loss>(
+                           "Loss of a batch. Within it, this.computeLoss() is that of compile()."),
+                       option<&SequentialOptions::compute_metrics>(
+                           "Logs of a batch. Within it, this.computeMetrics() is that of compile()."),
                        option<&SequentialOptions::metrics>("Metrics that these steps update and each epoch resets."));
   }
   LayerOptions layer_options() const { return {.name = name, .dtype = {}, .trainable = trainable}; }

@@ -184,6 +184,13 @@ template <> struct Conversion<ShuffleChoice> {
   static std::string given() { return "boolean | 'batch'"; }
 };
 
+template <> struct Conversion<JitCompile> {
+  static JitCompile from(const val& value, const Where& where) {
+    return value.isString() ? JitCompile(value.as<std::string>().c_str()) : JitCompile(from_js<bool>(value, where));
+  }
+  static std::string given() { return "boolean | 'auto'"; }
+};
+
 template <> struct Conversion<ValidationFrequency> {
   static ValidationFrequency from(const val& value, const Where& where) {
     if (value.isArray()) return from_js<std::vector<int>>(value, where);

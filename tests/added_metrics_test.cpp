@@ -142,6 +142,9 @@ std::vector<Known> known() {
       {[] { return metrics::mean_io_u({.num_classes = 4}); }, class_numbers, {0.09615385}},
       {[] { return metrics::binary_io_u({.target_class_ids = 1, .threshold = 0.3}); }, one_label, {0.18181817}},
       {[] { return metrics::binary_io_u(); }, one_label, {0.27777779}},
+      // Of Keras 2: tf_keras 2.21.
+      {[] { return metrics::mean_relative_error({.normalizer = {0.5, 0, 2}}); }, several_numbers, {0.25155553}},
+      {[] { return metrics::sum_over_batch_size(); }, several_labels, {0.95868945}},
   };
 }
 
@@ -173,7 +176,8 @@ TEST_CASE("metrics: figures of several batches are those of all rows at once", "
 TEST_CASE("metrics: a weight of 2 counts a row twice", "[metrics]") {
   for (const Known& each : known()) {
     const MetricPtr metric = each.make(), repeated = each.make();
-    if (metric->name() == "adjusted") continue;  // counts rows, whatever they weigh
+    // These count rows, whatever they weigh.
+    if (metric->name() == "adjusted" || metric->name() == "sum_over_batch_size") continue;
     CAPTURE(metric->description().class_name(), each.keras);
     Samples given = each.samples();
     given.weight = filled({rows}, 2);
@@ -184,6 +188,37 @@ TEST_CASE("metrics: a weight of 2 counts a row twice", "[metrics]") {
     for (const auto& [begin, end] : {std::pair{0, 13}, std::pair{0, 4}}) update(*repeated, given.from(begin, end));
     CHECK(testing::difference(result_of(*metric), result_of(*repeated), rounding) == "");
   }
+}
+
+TEST_CASE("metrics: with the state of others a metric has the figures of the rows of all", "[metrics]") {
+  for (const Known& each : known()) {
+    const MetricPtr first = each.make(), second = each.make(), third = each.make();
+    CAPTURE(first->description().class_name(), each.keras);
+    update(*first, each.samples().from(0, 5));
+    update(*second, each.samples().from(5, 12));
+    update(*third, each.samples().from(12, rows));
+    first->merge_state({second, third});
+    CHECK(testing::difference(result_of(*first), each.keras, rounding) == "");
+  }
+  const MetricPtr mean = metrics::mean();
+  CHECK(
+      error_of([&] { mean->merge_state({metrics::sum()}); }) ==
+      "[mean] the state of \"sum\", which has other variables - expected a metric of the same class and options, and a "
+      "batch for both - pass others to merge_state.");
+}
+
+TEST_CASE("MeanTensor: the weighted mean of each element, of batches of one shape", "[metrics]") {
+  const MetricPtr metric = metrics::mean_tensor(), of_given = metrics::mean_tensor({.shape = Shape{4, columns}});
+  const Samples given = several_labels();
+  for (const std::int64_t begin : {0, 4}) update(*metric, given.from(begin, begin + 4));
+  // Of tf_keras 2.21.
+  const std::vector<double> expected{0.33333334, 0.24074073, 0.5,        0.68888891, 0.66666669, 0.22222224,
+                                     0.63888896, 0.45833331, 0.80555552, 0.44444445, 0.35185185, 0.61111110};
+  CHECK(testing::difference(result_of(*metric), expected, rounding) == "");
+  CHECK(error_of([&] { update(*metric, given.from(0, 3)); }) ==
+        "[mean_tensor] values of shape [3, 3] - expected [4, 3], as in the option shape or in earlier batches - make "
+        "another metric.");
+  CHECK(error_of([&] { update(*of_given, given.from(0, 3)); }) != "");
 }
 
 TEST_CASE("metrics: a copy has the same options and variables of its own", "[metrics]") {
@@ -251,6 +286,7 @@ TEST_CASE("metrics refuse options that Keras refuses", "[metrics]") {
   refuses("[fbeta_score] average = \"mean\"", [] { metrics::f_beta_score({.average = "mean"}); });
   refuses("[f1_score] threshold = 0", [] { metrics::f1_score({.threshold = 0}); });
   refuses("[r2_score] class_aggregation = \"mean\"", [] { metrics::r2_score({.class_aggregation = "mean"}); });
+  refuses("[mean_relative_error] no normalizer", [] { metrics::mean_relative_error(); });
   refuses("[r2_score] num_regressors = -1", [] { metrics::r2_score({.num_regressors = -1}); });
 }
 

@@ -97,6 +97,8 @@ const std::vector<Case> option_cases{
      "[fit] shuffle = \"samples\" - expected true, false or \"batch\" - choose one."},
     {"verbose 7", [](Sequential& m) { m.fit(x, y, {.verbose = 7}); }, "verbose"},
     {"an empty callback", [](Sequential& m) { m.fit(x, y, quiet({.callbacks = {nullptr}})); }, "an empty callback"},
+    {"jit_compile \"always\"", [](Sequential& m) { m.compile({.loss = "mse", .jit_compile = "always"}); },
+     "[compile] jit_compile = \"always\" - expected true, false or \"auto\" - choose one."},
     {"steps_per_execution 0", [](Sequential& m) { m.compile({.loss = "mse", .steps_per_execution = 0}); },
      "[compile] steps_per_execution = 0 - expected 1 or more - choose a positive number."},
     {"a learning rate that is no number", [](Sequential& m) { m.optimizer().set_learning_rate(nan); },

@@ -191,6 +191,18 @@ TEST_CASE("fit: run_eagerly gives the same weights and history", "[fit]") {
     for (std::size_t i = 0; i < values.size(); ++i) CHECK_THAT((*eager.history)[name][i], WithinAbs(values[i], 1e-6));
 }
 
+TEST_CASE("fit: jit_compile and use_multiprocessing change nothing", "[fit]") {
+  const auto fit = [](JitCompile jit_compile, bool use_multiprocessing) {
+    CompileOptions how = mse();
+    how.jit_compile = jit_compile;
+    return weights_of(Run({.use_multiprocessing = use_multiprocessing}, how).model);
+  };
+  const auto expected = weights_of(Run({}, mse()).model);
+  CHECK(fit("auto", true) == expected);
+  CHECK(fit(true, false) == expected);
+  CHECK(fit(false, false) == expected);
+}
+
 TEST_CASE("fit: the epoch's loss weights batches by their samples (L-21)", "[fit]") {
   // A model that never learns: batches of 3, 3 and 2 rows have losses 1, 4 and 100.
   const Tensor targets = Tensor::from<float>({8, 1}, {1, 1, 1, 2, 2, 2, 10, 10});

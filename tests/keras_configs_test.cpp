@@ -107,7 +107,7 @@ TEST_CASE("a model that Keras compiled is compiled, and written with its compile
     for (const char* part : {"optimizer", "loss"}) CHECK(ours.at(part).at(key) == of_keras.at(part).at(key));
   for (const char* option : {"learning_rate", "momentum", "nesterov", "clipnorm", "use_ema"})
     CHECK(ours["optimizer"]["config"].at(option) == of_keras["optimizer"]["config"].at(option));
-  for (const char* key : {"metrics", "loss_weights", "run_eagerly", "steps_per_execution"})
+  for (const char* key : {"metrics", "loss_weights", "run_eagerly", "steps_per_execution", "jit_compile"})
     CHECK(ours.at(key) == of_keras.at(key));
   CHECK_FALSE(ours.contains("fuse_logits"));  // Keras's compile() would refuse it
   CHECK(to_json<Layer>(*model_from_json(to_json<Layer>(*model))) == to_json<Layer>(*model));

@@ -263,4 +263,16 @@ TEST_CASE("a train step without an optimizer is a warning, once", "[tracing]") {
 }
 #endif
 
+TEST_CASE("jit_compile = true with run_eagerly is a warning, and steps run eagerly", "[tracing]") {
+  Sequential model(two_dense());
+  const auto said = [&](JitCompile jit_compile) {
+    return stderr_of([&] { model.compile({.loss = "mse", .run_eagerly = true, .jit_compile = jit_compile}); });
+  };
+  CHECK(said(true) ==
+        "Warning: If `run_eagerly` is true, then `jit_compile` cannot also be true. Disabling `jit_compile`.\n");
+  CHECK(model.compile_options().run_eagerly);
+  CHECK(said(false).empty());
+  CHECK(said("auto").empty());
+}
+
 }  // namespace etude

@@ -151,4 +151,10 @@ TEST_CASE("windows and strides much larger than the input take no memory for the
              ContainsSubstring("expected at most 4096"));
 }
 
+TEST_CASE("by default Cropping2D cuts nothing, and other croppings an entry at each end, as in Keras", "[layers]") {
+  CHECK((*layers::cropping1d())(image({1, 5, 2})).shape() == Shape{1, 3, 2});
+  CHECK((*layers::cropping2d())(image({1, 5, 4, 2})).shape() == Shape{1, 5, 4, 2});
+  CHECK((*layers::cropping3d())(image({1, 5, 4, 3, 2})).shape() == Shape{1, 3, 2, 1, 2});
+}
+
 }  // namespace etude

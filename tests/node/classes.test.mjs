@@ -40,6 +40,7 @@ const required = {
   precisionAtRecall: { recall: 0.5 }, recallAtPrecision: { precision: 0.5 },
   ioU: { numClasses: 2, targetClassIds: [0] }, meanIoU: { numClasses: 2 },
   oneHotIoU: { numClasses: 2, targetClassIds: [0] }, oneHotMeanIoU: { numClasses: 2 },
+  meanRelativeError: { normalizer: 2 },
 };
 
 test('every metric has a value, by function', async () => {
@@ -52,6 +53,21 @@ test('every metric has a value, by function', async () => {
     const figures = Object.keys(history).filter((log) => log.startsWith(metric.name));
     assert.ok(figures.length > 0 && figures.every((log) => Number.isFinite(history[log][0])), name);
   }
+});
+
+test('a metric with the state of another one has the value of the rows of both', async () => {
+  const [whole, first, second] = [0, 1, 2].map(() => et.metrics.meanSquaredError());
+  const evaluate = (metric, from, to) => {
+    const model = et.sequential([et.layers.dense({ units: 1, kernelInitializer: 'ones' })]);
+    model.compile({ loss: 'mse', metrics: [metric] });
+    return model.evaluate(x.slice(from, to), y.slice(from, to), { ...quiet, returnDict: true });
+  };
+  const expected = (await evaluate(whole, 0, 8)).mean_squared_error;
+  await evaluate(first, 0, 3);
+  await evaluate(second, 3, 8);
+  first.mergeState([second]);
+  const numbers = first.variables.map((variable) => variable.value().data[0]);
+  assert.ok(Math.abs(numbers[0] / numbers[1] - expected) < 1e-6, `${numbers} ${expected}`);
 });
 
 test('every activation is found by its name, and accepts options as a function', async () => {

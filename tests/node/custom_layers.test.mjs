@@ -223,6 +223,19 @@ test('a layer may return several outputs, and be called by a function in a prope
   assert.deepEqual(model.call([[1, 2]]).map((y) => [...y.data]), [[1, 2], [2, 4]]);
 });
 
+test('a layer of a function computes it, of one or of several inputs, and has no config', async () => {
+  const model = et.sequential([et.layers.lambda((v) => ops.square(v)), et.layers.dense({ units: 1, kernelInitializer: 'ones' })]);
+  const squares = await model.predict(x, { verbose: 0 });
+  assertClose([...squares.data], Array.from({ length: 8 }, (_, row) => x.data.slice(3 * row, 3 * row + 3).reduce((sum, v) => sum + v * v, 0)), 1e-5);
+  const a = et.input({ shape: [3] }), b = et.input({ shape: [3] });
+  const layer = et.layers.lambda(([p, q], training) => (training ? p : ops.subtract(p, q)), { name: 'difference' });
+  const difference = et.model({ inputs: [a, b], outputs: layer.apply([a, b]) });
+  assert.ok((await difference.predict([x, x], { verbose: 0 })).data.every((v) => v === 0));
+  assert.equal(layer.className, 'Lambda');
+  assert.throws(() => difference.toJson(), /"difference" of the class Lambda.*not registered/);
+  await assertError(() => et.layers.lambda(3), 'value', 'expected a function of Values');
+});
+
 test('gradients by null are an error', async () => {
   const model = et.sequential([et.layers.dense({ units: 1 })], {
     trainStep({ x }) {

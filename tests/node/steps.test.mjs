@@ -54,6 +54,27 @@ test('the loss and the gradient can be written in ops', async () => {
   assertClose([history.loss[0], history.twice[0]], [expected.history.loss[0], 2 * expected.history.loss[0]]);
 });
 
+test('computeLoss and computeMetrics can be replaced, and within them they are those of compile', async () => {
+  const model = twoDense({
+    computeLoss(data, yPred) {
+      return ops.multiply(2, this.computeLoss(data, yPred));
+    },
+    computeMetrics(data, yPred, loss) {
+      return { ...this.computeMetrics(data, yPred, loss), largest: ops.max(yPred) };
+    },
+  });
+  const usual = twoDense();
+  model.compile(mse(0.1));
+  usual.compile(mse(0.2));
+  const { history } = await model.fit(x, y, quiet);
+  const expected = await usual.fit(x, y, quiet);
+  assertClose(weightsOf(model), weightsOf(usual));
+  assertClose(history.loss, expected.history.loss.map((loss) => 2 * loss));
+  const { loss, largest } = await model.evaluate(x, y, { ...quiet, returnDict: true });
+  assertClose([loss], [2 * (await usual.evaluate(x, y, quiet))]);
+  assertClose([largest], [Math.max(...(await usual.predict(x, quiet)).data)]);
+});
+
 test('a step can have its own metrics, which are reset with each epoch', async () => {
   const size = et.metrics.mean({ name: 'size' });
   const all = et.metrics.sum({ name: 'all' });

@@ -70,6 +70,15 @@ test('a train step without an optimizer is a warning, once', async () => {
   assert.equal(await stderrOf(() => model.fit(x, y, quiet)), '');
 });
 
+test('jitCompile is accepted as by Keras; with runEagerly it is a warning, and useMultiprocessing has no effect', async () => {
+  const model = summing({});
+  for (const jitCompile of ['auto', true, false]) model.compile({ ...mse(), jitCompile });
+  await model.fit(x, y, { ...quiet, useMultiprocessing: true });
+  const text = await stderrOf(() => model.compile({ ...mse(), runEagerly: true, jitCompile: true }));
+  assert.match(text, /If `runEagerly` is true, then `jitCompile` cannot also be true/);
+  await assertError(() => model.compile({ ...mse(), jitCompile: 'always' }), 'value', 'jitCompile = "always"');
+});
+
 const ones = (name, trainable = true) => et.variable(et.tensor(new Float32Array([1, 1, 1]), [3]), trainable, name);
 const weighing = (...variables) =>
   et.model({

@@ -125,6 +125,10 @@ export abstract class CustomMetric extends Custom<native.Metric> implements nati
   resetState(): void {
     module.metric_resetVariables(this.handle);
   }
+  /** Adds the state of other metrics of the class, such as those of other parts of the data, to its variables. */
+  mergeState(metrics: native.Metric[]): void {
+    this.handle.mergeState(metrics);
+  }
   /** A new metric of the same options: each of several outputs gets one, if the metric is that of all outputs. */
   copy(): native.Metric {
     throw nativeError(`[copy] one metric "${this.name}" for several outputs - expected a copy for each - define copy(), or pass an object for each output by its name.`, 'value');

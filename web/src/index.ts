@@ -9,6 +9,7 @@
 import { lambda } from './callback.js';
 import type * as native from './etude.mjs';
 import { imageDatasetFromDirectory, loadImg } from './images.js';
+import { lambdaLayer } from './lambda.js';
 import { inputLayer, type LayerLike } from './model.js';
 import { factories, family, late, opFamily, type Family, type OpFamily } from './module.js';
 import type * as options from './options.mjs';
@@ -84,7 +85,7 @@ export { Value, type StepData, type StepLogs, type ValueLike } from './value.js'
 export { Wrapper, type WrapperOptions } from './wrapper.js';
 
 /** Makes layers: `et.layers.dense({ units: 10 })`. */
-export const layers: options.Layers & Serialization<LayerLike> & { readonly inputLayer: typeof inputLayer } = /* @__PURE__ */ factories('layers', { inputLayer }, /* @__PURE__ */ serialization('layer'));
+export const layers: options.Layers & Serialization<LayerLike> & { readonly inputLayer: typeof inputLayer; readonly lambda: typeof lambdaLayer } = /* @__PURE__ */ factories('layers', { inputLayer, lambda: lambdaLayer }, /* @__PURE__ */ serialization('layer'));
 /** The activations that layers accept by name, for custom steps and functional models; plain ones are in `ops`. */
 export const activations: OpFamily<'activations'> = /* @__PURE__ */ opFamily('activations');
 /** Makes losses. Those without options may be named: `loss: 'mse'`. */

@@ -24,6 +24,21 @@ struct CroppingOptions {
                        layer_fields<CroppingOptions>());
   }
 };
+/// The same of images; Keras cuts nothing unless `cropping` is set.
+struct ImageCroppingOptions {
+  Margins cropping = 0;
+  std::string data_format = "channels_last";
+  std::string name = {};
+  std::string dtype = {};
+  static constexpr auto fields() {
+    return option_rows(option<&ImageCroppingOptions::cropping>(
+                           "Entries cut from both ends of axes: a number, one for each axis, or two for each."),
+                       option<&ImageCroppingOptions::data_format>(
+                           "\"channels_last\", [batch, height, width, channels], or \"channels_first\", [batch, "
+                           "channels, height, width]."),
+                       layer_fields<ImageCroppingOptions>());
+  }
+};
 /// The same of steps, whose channels are last.
 struct StepsCroppingOptions {
   Margins cropping = 1;
@@ -172,7 +187,7 @@ class Cropping1D : public Cropping {
 /// Source: keras/src/layers/reshaping/cropping2d.py.
 class Cropping2D : public Cropping {
  public:
-  using Options = CroppingOptions;
+  using Options = ImageCroppingOptions;
   static constexpr ClassText about{
       "Cropping2D",
       "Cuts entries from both ends of images: [batch, height, width, channels] -> [batch, .., channels]."};

@@ -45,6 +45,9 @@ class Metric : public Described {
   virtual Value result() const = 0;
   /// Resets the variables to their initial values, as each epoch does.
   virtual void reset_state();
+  /// Adds the state of other metrics, such as those of other parts of the data, on the host. Throws Error(value) unless
+  /// their variables are as many and have the same shapes: those of the same class and options, after a batch.
+  void merge_state(const std::vector<std::shared_ptr<Metric>>& others);
   /// The variables that it keeps from batch to batch.
   const std::vector<Variable>& variables() const { return variables_; }
   /// The same metric with separate variables: each of several outputs gets one. Null for a class that does not override

@@ -5,6 +5,7 @@
 #include "etude/metrics/confusion.hpp"
 #include "etude/metrics/f_score.hpp"
 #include "etude/metrics/iou.hpp"
+#include "etude/metrics/mean.hpp"
 #include "etude/metrics/of_loss.hpp"
 #include "etude/metrics/regression.hpp"
 
@@ -25,7 +26,7 @@ using IoUMetrics = ClassList<IoU, BinaryIoU, MeanIoU, OneHotIoU, OneHotMeanIoU>;
 using HingeMetrics = ClassList<Hinge, SquaredHinge, CategoricalHinge>;
 using ProbabilisticMetrics =
     ClassList<KLDivergence, Poisson, BinaryCrossentropy, CategoricalCrossentropy, SparseCategoricalCrossentropy>;
-using ReductionMetrics = ClassList<Mean, Sum>;
+using ReductionMetrics = ClassList<Mean, Sum, MeanTensor, MeanRelativeError, SumOverBatchSize>;
 
 using Metrics = Concatenated<AccuracyMetrics, RegressionMetrics, CorrelationMetrics, HingeMetrics, ProbabilisticMetrics,
                              ConfusionMetrics, FScoreMetrics, IoUMetrics, ReductionMetrics>;

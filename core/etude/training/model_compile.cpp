@@ -1,4 +1,6 @@
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
+#include "etude/base/messages.hpp"
 #include "etude/distribute/strategy.hpp"
 #include "etude/training/detail/loop_model.hpp"
 #include "etude/training/model.hpp"
@@ -10,6 +12,9 @@ namespace etude {
 void Model::compile(CompileOptions options) {
   check(options.steps_per_execution >= 1, ErrorKind::value, "compile",
         "steps_per_execution = ", options.steps_per_execution, " - expected 1 or more - choose a positive number.");
+  if (options.run_eagerly && options.jit_compile.given().value_or(false))
+    print_warning({}, spelled("If `run_eagerly` is true, then `jit_compile` cannot also be true. Disabling "
+                              "`jit_compile`."));
   check_scope();
   const Strategy::Scope scope(strategy());
   OptimizerPtr optimizer = optimizers::get(options.optimizer);

@@ -34,6 +34,20 @@ class ShuffleChoice {
   Shuffle shuffle_;
 };
 
+/// compile's jit_compile: "auto", true or false. Steps are always compiled unless they run eagerly.
+class JitCompile {
+ public:
+  /// true or false.
+  JitCompile(bool given) : given_(given) {}
+  /// Throws Error(value) for any other string than "auto".
+  JitCompile(const char* name);
+  /// What was passed; empty for "auto".
+  std::optional<bool> given() const { return given_; }
+
+ private:
+  std::optional<bool> given_;
+};
+
 /// The number of epochs between validations, or the epochs (counted from 1) after which there is a validation (L-10).
 class ValidationFrequency {
  public:
@@ -65,6 +79,8 @@ struct CompileOptions {
   bool run_eagerly = false;
   /// The steps per execution, between calls of batch callbacks; on a GPU they are one launch.
   std::int64_t steps_per_execution = 1;
+  /// Without effect: steps are always compiled, except with run_eagerly, which wins with a warning.
+  JitCompile jit_compile = "auto";
   /// Whether to scale the loss, if a layer computes in float16 and the optimizer does not scale it: otherwise gradients
   /// would underflow.
   bool auto_scale_loss = true;
@@ -85,6 +101,8 @@ struct CompileOptions {
         option<&CompileOptions::run_eagerly>(
             "Whether each step is traced anew, so that values can be read in it. This is slow."),
         option<&CompileOptions::steps_per_execution>("Steps between two calls of the batch hooks of callbacks."),
+        option<&CompileOptions::jit_compile>(
+            "\"auto\", true or false, without effect: steps are compiled unless they run eagerly. Default: 'auto'."),
         option<&CompileOptions::auto_scale_loss>("Whether the loss is scaled if layers compute in float16."),
         option<&CompileOptions::fuse_logits>(
             "Whether a crossentropy after a softmax or sigmoid is computed from logits."),
@@ -119,6 +137,8 @@ struct FitOptions {
   /// Up to 1: batches are made on demand. More: this number of threads reads a Sequence, and one thread a generator;
   /// without support for threads, it is the number of concurrent requests to a Sequence.
   int workers = 1;
+  /// Without effect: workers are threads, or requests.
+  bool use_multiprocessing = false;
   /// Replaces host().yield in this fit.
   GiveTurn give_turn = {};
 
@@ -140,7 +160,8 @@ struct FitOptions {
         option<&FitOptions::validation_batch_size>("Samples of a batch in validation. Default: batch_size."),
         option<&FitOptions::validation_freq>("Epochs between validations, or the epochs after which there is one."),
         option<&FitOptions::max_queue_size>("Batches of a Sequence that are read ahead."),
-        option<&FitOptions::workers>("Threads, or requests, that read a Sequence at a time."));
+        option<&FitOptions::workers>("Threads, or requests, that read a Sequence at a time."),
+        option<&FitOptions::use_multiprocessing>("Without effect: workers are threads, or requests."));
   }
 };
 
@@ -165,7 +186,8 @@ template <class Options> constexpr auto loop_fields() {
                      option<&Options::steps>("Steps of the loop. Default: until the data ends."),
                      option<&Options::callbacks>("Callbacks of the loop."),
                      option<&Options::max_queue_size>("Batches of a Sequence that are read ahead."),
-                     option<&Options::workers>("Threads, or requests, that read a Sequence at a time."));
+                     option<&Options::workers>("Threads, or requests, that read a Sequence at a time."),
+                     option<&Options::use_multiprocessing>("Without effect: workers are threads, or requests."));
 }
 
 /// Options of Model::evaluate.
@@ -177,6 +199,7 @@ struct EvaluateOptions {
   /// As fit's.
   std::int64_t max_queue_size = 10;
   int workers = 1;
+  bool use_multiprocessing = false;
 
   static constexpr auto fields() { return loop_fields<EvaluateOptions>(); }
 };
@@ -190,6 +213,7 @@ struct PredictOptions {
   /// As fit's.
   std::int64_t max_queue_size = 10;
   int workers = 1;
+  bool use_multiprocessing = false;
 
   static constexpr auto fields() { return loop_fields<PredictOptions>(); }
 };

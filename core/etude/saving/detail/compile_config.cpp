@@ -18,9 +18,6 @@ constexpr std::array extras{"fuse_logits", "check_trace"};
 /// The names of metrics that differ from those of their functions.
 constexpr std::array<std::string_view, 6> names{"accuracy", "acc", "mae", "mse", "mape", "msle"};
 
-/// Keras's arguments without effect here.
-constexpr std::array ignored{"jit_compile"};
-
 /// Without null, which is Keras 2's form of a default.
 Json without_nulls(const Json& config) {
   Json result = Json::object();
@@ -132,9 +129,8 @@ ModelPtr compiled_from_json(const Json& json) {
 }
 
 void compile_as_described(Model& model, const Json& json) {
-  Json config = compile_config_in(json);
+  const Json config = compile_config_in(json);
   if (config.is_null()) return;
-  for (const char* name : ignored) config.erase(name);
   compile_from_json(model, config);
 }
 

@@ -55,6 +55,7 @@ constexpr JsonType json_types[] = {json_type<bool>,
                                    json_type<NgramSizes>,
                                    json_type<MaskValue>,
                                    json_type<initializers::ConstantValue>,
+                                   json_type<JitCompile>,
                                    json_type<PerOutput<Choice<Loss>>>,
                                    json_type<PerOutput<double>>,
                                    json_type<MetricChoices>};

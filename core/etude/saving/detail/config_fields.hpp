@@ -25,6 +25,7 @@
 #include "etude/layers/text_options.hpp"
 #include "etude/optimizers/schedule.hpp"
 #include "etude/saving/detail/json.hpp"
+#include "etude/training/options.hpp"
 #include "etude/training/per_output.hpp"
 
 namespace etude {
@@ -152,6 +153,10 @@ template <class T> void read_field(const Json& json, Choice<T>& field, const Fie
   if (!json.is_string() && !json.is_object()) place.wrong(json, "a name, or a class and its config");
   field = json.is_string() ? Choice<T>(json.get<std::string>()) : Choice<T>(object_from_json<T>(json));
 }
+inline void read_field(const Json& json, JitCompile& field, const FieldPlace& place) {
+  if (!json.is_boolean() && json != "auto") place.wrong(json, "true, false or \"auto\"");
+  field = json.is_boolean() ? JitCompile(json.get<bool>()) : JitCompile("auto");
+}
 inline void read_field(const Json& json, LayerPtr& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = nullptr);
   if (!json.is_object()) place.wrong(json, "a layer's class and its config");
@@ -239,6 +244,9 @@ inline Json field_json(const Activation& field, const FieldPlace& place) {
 template <class T> Json field_json(const Choice<T>& field, const FieldPlace&) {
   if (field.empty()) return nullptr;
   return field.object() ? object_to_json<T>(*field.object()) : Json(field.name());
+}
+inline Json field_json(const JitCompile& field, const FieldPlace&) {
+  return field.given() ? Json(*field.given()) : Json("auto");
 }
 inline Json field_json(const LayerPtr& field, const FieldPlace&) {
   return field ? object_to_json<Layer>(*field) : Json(nullptr);

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "etude/base/doubles.hpp"
+#include "etude/base/shape.hpp"
+#include "etude/metrics/metric.hpp"
+
+/// Means of Keras 2, besides Mean.
+namespace etude::metrics {
+
+struct MeanTensorOptions {
+  std::string name = "mean_tensor";
+  std::optional<Shape> shape = {};
+  static constexpr auto fields() {
+    return option_rows(option<&MeanTensorOptions::name>("Name of the metric, and of its log."),
+                       option<&MeanTensorOptions::shape>("Extents of the values. Default: those of the first batch."));
+  }
+};
+struct MeanRelativeErrorOptions {
+  Doubles normalizer = {};
+  std::string name = "mean_relative_error";
+  static constexpr auto fields() {
+    return option_rows(option<&MeanRelativeErrorOptions::normalizer>(
+                           "What errors are divided by: one number, or one for each output.", Need::required),
+                       option<&MeanRelativeErrorOptions::name>("Name of the metric, and of its log."));
+  }
+};
+struct SumOverBatchSizeOptions {
+  std::string name = "sum_over_batch_size";
+  static constexpr auto fields() {
+    return option_rows(option<&SumOverBatchSizeOptions::name>("Name of the metric, and of its log."));
+  }
+};
+
+/// The mean over batches of each element of the predictions, weighted: a tensor of their shape, the axis of the batch
+/// included, and 0 where there is no weight. A weight of fewer axes is repeated along the later axes. Throws
+/// Error(shape) for predictions of another shape than before. Source: keras/metrics/base_metric.py of Keras 2.
+struct MeanTensor {
+  static constexpr ClassText about{"MeanTensor", "Weighted mean of each element over batches."};
+  static MetricPtr make(const MeanTensorOptions& options);
+};
+inline constexpr Factory<MeanTensor> mean_tensor;
+
+/// The mean of |y_true - y_pred| / normalizer, and of 0 where the normalizer is 0. Throws Error(value) without a
+/// normalizer, Error(shape) for targets of another shape than the predictions. Source:
+/// keras/metrics/regression_metrics.py of Keras 2.
+struct MeanRelativeError {
+  static constexpr ClassText about{.name = "MeanRelativeError",
+                                   .text = "Mean of absolute errors that are divided by a normalizer.",
+                                   .example = R"({"normalizer": [1, 3]})"};
+  static MetricPtr make(const MeanRelativeErrorOptions& options);
+};
+inline constexpr Factory<MeanRelativeError> mean_relative_error;
+
+/// The sum of weighted predictions, divided by their number instead of their weights. A weight of fewer axes is
+/// repeated along the later axes. Source: keras/metrics/base_metric.py of Keras 2.
+struct SumOverBatchSize {
+  static constexpr ClassText about{"SumOverBatchSize", "Weighted sum of all values, divided by their number."};
+  static MetricPtr make(const SumOverBatchSizeOptions& options);
+};
+inline constexpr Factory<SumOverBatchSize> sum_over_batch_size;
+
+}  // namespace etude::metrics
