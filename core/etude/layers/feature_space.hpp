@@ -97,19 +97,19 @@ struct FeatureSpaceOptions {
 
 /// What a FeatureSpace consists of, as to_json() writes it.
 struct FeatureParts {
-  /// A feature.
-  struct Part {
-    /// The name of its column.
+  /// A column, and the feature that is made of it.
+  struct Column {
+    /// Its name, which is that of the feature.
     std::string name;
-    /// The dtype of its column: "float32", "int32" or "string".
+    /// "float32", "int32" or "string".
     std::string dtype;
     /// "one_hot", "int" or "float".
     std::string output_mode;
     /// Its layer.
     LayerPtr layer;
   };
-  /// The features.
-  std::vector<Part> features = {};
+  /// The columns.
+  std::vector<Column> columns = {};
   /// Combinations of features, each with its crossing_dim.
   std::vector<FeatureCross> crosses = {};
   /// "concat" or "dict".

@@ -8,8 +8,8 @@ namespace {
 
 FeatureSpaceOptions options_of(const FeatureParts& parts) {
   FeatureSpaceOptions options{.output_mode = parts.output_mode, .crosses = parts.crosses};
-  for (const FeatureParts::Part& part : parts.features)
-    options.features[part.name] = {.output_mode = part.output_mode, .preprocessor = part.layer};
+  for (const FeatureParts::Column& column : parts.columns)
+    options.features[column.name] = {.output_mode = column.output_mode, .preprocessor = column.layer};
   return options;
 }
 
@@ -19,13 +19,13 @@ std::shared_ptr<FeatureSpace> make_space(const FeatureParts& parts) { return std
 }  // namespace
 
 FeatureSpace::FeatureSpace(const FeatureParts& parts) : FeatureSpace(options_of(parts)) {
-  for (const FeatureParts::Part& part : parts.features) dtypes_[part.name] = part.dtype;
+  for (const FeatureParts::Column& column : parts.columns) dtypes_[column.name] = column.dtype;
 }
 
 FeatureParts FeatureSpace::parts() const {
   FeatureParts parts{.output_mode = concatenates_ ? "concat" : "dict"};
   for (const auto& [name, layer] : preprocessors_)
-    parts.features.push_back({name, dtypes_.at(name), output_modes_.at(name), layer});
+    parts.columns.push_back({name, dtypes_.at(name), output_modes_.at(name), layer});
   for (const auto& [name, features] : crossed_)
     parts.crosses.push_back({features, cross_bins_.at(name), output_modes_.at(name)});
   return parts;

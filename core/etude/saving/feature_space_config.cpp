@@ -56,11 +56,11 @@ Json part(const char* class_name, Json config) {
 std::string to_json(const FeatureSpace& space, int indent) {
   const FeatureParts parts = space.parts();
   Json features = Json::object(), crosses = Json::array();
-  for (const FeatureParts::Part& feature : parts.features)
-    add_member(features, feature.name,
-               part("Feature", {{"dtype", feature.dtype},
-                                {"preprocessor", layer_json(*feature.layer)},
-                                {"output_mode", feature.output_mode}}));
+  for (const FeatureParts::Column& column : parts.columns)
+    add_member(features, column.name,
+               part("Feature", {{"dtype", column.dtype},
+                                {"preprocessor", layer_json(*column.layer)},
+                                {"output_mode", column.output_mode}}));
   for (const FeatureCross& cross : parts.crosses)
     crosses.push_back(part("Cross", {{"feature_names", cross.feature_names},
                                      {"crossing_dim", *cross.crossing_dim},
@@ -70,7 +70,7 @@ std::string to_json(const FeatureSpace& space, int indent) {
   Json json = {{"module", "keras.utils"}, {"class_name", where}, {"config", config}, {"registered_name", nullptr}};
   // By it Keras knows that the layers have adapted.
   if (space.adapted())
-    for (const FeatureParts::Part& feature : parts.features) json["build_config"][feature.name] = Json::object();
+    for (const FeatureParts::Column& column : parts.columns) json["build_config"][column.name] = Json::object();
   return json_text(json, indent);
 }
 
@@ -89,8 +89,8 @@ std::shared_ptr<FeatureSpace> feature_space_from_json(std::string_view text) {
     const auto layer = field_in<LayerPtr>(options, "preprocessor", where, nullptr);
     check(layer != nullptr, ErrorKind::data, where, "the feature \"", name,
           "\" has no preprocessor - expected a layer - check the text.");
-    parts.features.push_back({name, field_in<std::string>(options, "dtype", where, "float32"),
-                              field_in<std::string>(options, "output_mode", where, "one_hot"), layer});
+    parts.columns.push_back({name, field_in<std::string>(options, "dtype", where, "float32"),
+                             field_in<std::string>(options, "output_mode", where, "one_hot"), layer});
   }
   if (crosses != config.end() && crosses->is_array())
     for (const Json& cross : *crosses) {
