@@ -253,11 +253,11 @@ class Model : public Layer {
  protected:
   /// Where the names of the next call's inputs are put, for a model whose `call` gets inputs by name; null for others.
   virtual std::vector<std::string>* call_names() { return nullptr; }
-  /// The names in logs of outputs that have these names. Default: the same, with the keys of nested dicts as they are.
-  virtual std::vector<std::string> names_in_logs(const std::vector<std::string>& outputs) const;
   /// The inputs of each of layers(), as in summary(): "dense[1][0]" is the first output of the second call of "dense".
   /// Empty for a model whose layers form a sequence.
   virtual std::vector<std::string> connections() const { return {}; }
+  /// The names in logs of outputs that have these names. Default: the same, with the keys of nested dicts as they are.
+  virtual std::vector<std::string> names_in_logs(const std::vector<std::string>& outputs) const;
   /// Discards the compiled steps. Call it when their traces are outdated. Throws Error(state) while a loop runs.
   void forget_functions(std::string_view what);
 
