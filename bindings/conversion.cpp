@@ -71,9 +71,7 @@ Flat flat(const val& value, const char* how) {
   const val made = call_host(how, value);
   return {from_js<std::vector<std::string>>(made["names"], {"names", "a name"}), made["values"]};
 }
-val packed(const std::vector<std::string>& names, const val& values) {
-  return call_host("pack", to_js(names), values);
-}
+val packed(const std::vector<std::string>& names, const val& values) { return call_host("pack", to_js(names), values); }
 
 val listed(const Layer& layer, const val& value, std::vector<std::string>* call_names) {
   if (!is_dictionary(value) && !value.isArray()) return value;

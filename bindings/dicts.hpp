@@ -23,8 +23,8 @@ template <> struct Conversion<SymbolicTensors> {
 };
 
 /// The values of an object, or of nested ones, as a list, in the order of the layer's inputs; any other value as it is.
-/// Without inputs by name they are in their own order, and `call_names` gets the names. Throws Error(data) for a missing
-/// input, and without either.
+/// Without inputs by name they are in their own order, and `call_names` gets the names. Throws Error(data) for a
+/// missing input, and without either.
 val listed(const Layer& layer, const val& value, std::vector<std::string>* call_names);
 
 /// The inputs of a layer in a description: SymbolicTensors in lists and objects.

@@ -80,7 +80,8 @@ template <> struct Conversion<MetricList> {
   }
 };
 
-/// Metrics for all outputs; for each output in order, if the list contains lists; or lists and objects like the outputs.
+/// Metrics for all outputs; for each output in order, if the list contains lists; or lists and objects like the
+/// outputs.
 template <> struct Conversion<MetricChoices> {
   static MetricChoices from(const val& value, const Where& where) {
     if (value.isNull()) return {};

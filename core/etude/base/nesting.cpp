@@ -92,8 +92,10 @@ void check_paths(std::span<const std::string> paths, std::string_view where) {
       fits = index_of_part(parts[at]) == wanted;
     }
     for (std::size_t i = is_first ? 0 : at + 1; fits && i < parts.size(); ++i) fits = index_of_part(parts[i]) <= 0;
-    check(fits, ErrorKind::value, where, '"', path, "\" among the names of nested lists and dicts - expected the path "
-          "of another tensor, such as \"meta/age\" or \"boxes/0\", and every index of a list from 0 on - check the names.");
+    check(fits, ErrorKind::value, where, '"', path,
+          "\" among the names of nested lists and dicts - expected the path "
+          "of another tensor, such as \"meta/age\" or \"boxes/0\", and every index of a list from 0 on - check the "
+          "names.");
     before = parts;
   }
 }

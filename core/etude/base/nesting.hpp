@@ -10,8 +10,8 @@ namespace etude {
 // Nested lists and dicts of tensors are flat, with a name for each tensor: its path, the keys of dicts and the indices
 // of lists on the way to it, separated by "/". The names of {"image": x, "meta": {"age": a, "sizes": [s, t]}} are
 // "image", "meta/age", "meta/sizes/0" and "meta/sizes/1". In a key "/" is written "~1", as in a JSON pointer; a "~"
-// before 0, 1 or 2 is written "~0", and a key that is empty or looks like an index begins with "~2". The names of a list of tensors
-// are left out.
+// before 0, 1 or 2 is written "~0", and a key that is empty or looks like an index begins with "~2". The names of a
+// list of tensors are left out.
 
 /// The order of the tensors in nested lists and dicts, by their paths: lists by index and dicts by key, as in Keras.
 struct PathOrder {

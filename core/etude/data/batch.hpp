@@ -43,7 +43,8 @@ struct RowNumbers {
 /// Tensors by name, or by their paths in nested lists and dicts: "boxes/0".
 using NamedTensors = std::map<std::string, Tensor, PathOrder>;
 
-/// The names of a batch's arrays, in their order: keys, or paths in nested lists and dicts; none for those without names.
+/// The names of a batch's arrays, in their order: keys, or paths in nested lists and dicts; none for those without
+/// names.
 struct BatchNames {
   /// The names of inputs, targets and sample weights.
   std::vector<std::string> x, y, sample_weight;

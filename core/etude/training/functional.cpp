@@ -135,7 +135,8 @@ std::vector<std::string> Functional::names_in_logs(const std::vector<std::string
   if (outputs != output_keys_) return names;
   const std::vector<std::string> layers = layer_names(outputs_);
   for (std::size_t i = 0; i < names.size(); ++i)
-    if (const std::size_t last = outputs[i].rfind('/') + 1; index_of_part(std::string_view(outputs[i]).substr(last)) >= 0)
+    if (const std::size_t last = outputs[i].rfind('/') + 1;
+        index_of_part(std::string_view(outputs[i]).substr(last)) >= 0)
       names[i] = (last ? plain_path(outputs[i].substr(0, last - 1)) + '/' : "") + layers[i];
   return names;
 }

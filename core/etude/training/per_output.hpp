@@ -66,8 +66,8 @@ template <class T> class PerOutput {
       const std::ptrdiff_t place = place_of(name, names);
       std::string known;
       for (const std::string& other : names) known += (known.empty() ? "" : ", ") + other;
-      check(place >= 0, ErrorKind::value, "compile", "`", what, "` for output \"", name, "\" - expected one of: ", known,
-            " - outputs have the names of their layers.");
+      check(place >= 0, ErrorKind::value, "compile", "`", what, "` for output \"", name,
+            "\" - expected one of: ", known, " - outputs have the names of their layers.");
       result[static_cast<std::size_t>(place)] = each;
     }
     return result;
