@@ -165,6 +165,12 @@ inline void read_field(const Json& json, LearningRate& field, const FieldPlace& 
   field = number;
 }
 
+/// An array of metrics, or one.
+inline void read_field(const Json& json, MetricList& field, const FieldPlace& place) {
+  std::vector<Choice<Metric>> all;
+  if (!json.is_null()) read_field(json.is_array() ? json : Json::array({json}), all, place);
+  field = MetricList(std::move(all));
+}
 /// Whether it is the value of one output, rather than nested values.
 template <class T> bool is_for_one_output(const Json& json) {
   const auto is_object = [](const Json& each) { return each.contains("class_name"); };
