@@ -10,8 +10,8 @@ namespace {
 /// A Value within a step; data outside.
 struct ValueOrData : val {};
 
-/// Calls a layer on a Value, a list or an object of them, within a step, or on data outside. Several outputs are a
-/// list, or an object.
+/// Calls a layer on a Value, or on lists and objects of them, within a step, or on data outside. Several outputs are
+/// lists and objects, too.
 val call_layer(Layer& layer, val given, bool training) {
   const Where where{"Layer.call", "x"};
   auto* user = dynamic_cast<UserLayer*>(&layer);
@@ -22,14 +22,14 @@ val call_layer(Layer& layer, val given, bool training) {
   if (x.isArray()) {
     const auto length = x["length"].as<unsigned>();
     for (unsigned i = 0; i < length && !values; ++i) values = Conversion<Value>::is(x[i]);
-    list = values || !given.isArray() || (length > 0 && !x[0].isNumber() && !x[0].isArray());
+    list = values || !x.strictlyEquals(given) || (length > 0 && !x[0].isNumber() && !x[0].isArray());
   }
   if (values)
     return to_js(layer(list ? from_js<std::vector<Value>>(x, where) : std::vector{from_js<Value>(x, where)}, training));
   const std::vector<Tensor> outputs =
       layer.call_all(list ? from_js<std::vector<Tensor>>(x, where) : std::vector{from_js<Tensor>(x, where)}, training);
   const std::vector<std::string> keys = layer.output_keys();
-  if (!keys.empty() && keys.size() == outputs.size()) return dict_of(keys, to_js(outputs));
+  if (!keys.empty() && keys.size() == outputs.size()) return packed(keys, to_js(outputs));
   return outputs.size() == 1 ? to_js(outputs.front()) : to_js(outputs);
 }
 

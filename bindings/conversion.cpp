@@ -67,34 +67,26 @@ std::vector<std::string> keys(const val& object) {
   return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
 }
 
-std::vector<std::string> sorted_keys(const val& object) {
-  std::vector<std::string> names = keys(object);
-  std::ranges::sort(names);
-  return names;
+Flat flat(const val& value, const char* how) {
+  const val made = call_host(how, value);
+  return {from_js<std::vector<std::string>>(made["names"], {"names", "a name"}), made["values"]};
 }
-
-val dict_of(const std::vector<std::string>& names, const val& values) {
-  val result = val::object();
-  for (std::size_t i = 0; i < names.size(); ++i) result.set(names[i], values[i]);
-  return result;
-}
-val values_of(const val& object, const std::vector<std::string>& names) {
-  val result = val::array();
-  for (const std::string& name : names) result.call<void>("push", object[name]);
-  return result;
-}
+val packed(const std::vector<std::string>& names, const val& values) { return call_host("pack", to_js(names), values); }
 
 val listed(const Layer& layer, const val& value, std::vector<std::string>* call_names) {
-  if (!is_dictionary(value)) return value;
-  std::vector<std::string> names = sorted_keys(value), inputs;
+  if (!is_dictionary(value) && !value.isArray()) return value;
+  Flat given = flat(value, "flattenData");
+  if (given.names.empty()) return value;
+  std::vector<std::string> inputs;
   if (const auto* model = dynamic_cast<const Model*>(&layer)) inputs = model->input_names();
   if (inputs.empty() && call_names) {
-    *call_names = names;
-  } else {
-    static_cast<void>(places_of(names, inputs, "x", true));  // throws for a missing input
-    names = inputs;
+    *call_names = std::move(given.names);
+    return given.values;
   }
-  return values_of(value, names);
+  val result = val::array();
+  for (const std::ptrdiff_t place : places_of(given.names, inputs, "x", true))
+    result.call<void>("push", given.values[static_cast<unsigned>(place)]);
+  return result;
 }
 
 val handle_of(const val& value) {
@@ -194,9 +186,9 @@ Batch Conversion<Batch>::from(const val& value, const Where& where) {
 
 SymbolicTensors Conversion<SymbolicTensors>::from(const val& value, const Where& where) {
   if (Conversion<SymbolicTensor>::is(value)) return std::vector{from_js<SymbolicTensor>(value, where)};
-  if (!is_dictionary(value)) return from_js<std::vector<SymbolicTensor>>(value, where);
-  std::vector<std::string> names = sorted_keys(value);
-  return {from_js<std::vector<SymbolicTensor>>(values_of(value, names), where), names};
+  if (!is_dictionary(value) && !value.isArray()) where.wrong(value, "SymbolicTensors", "put them into [ ] or { }");
+  Flat tensors = flat(value);
+  return {from_js<std::vector<SymbolicTensor>>(tensors.values, where), std::move(tensors.names)};
 }
 
 std::vector<SymbolicTensor> SymbolicInputs::of(const Layer& layer) const {
@@ -263,15 +255,14 @@ val Conversion<std::vector<Value>>::to(const std::vector<Value>& values) {
 }
 
 Outputs Conversion<Outputs>::from(const val& value, const Where& where) {
-  if (value.isArray()) return from_js<std::vector<Value>>(value, where);
-  if (!is_dictionary(value)) return from_js<Value>(value, where);
-  std::vector<std::string> names = sorted_keys(value);
-  return {from_js<std::vector<Value>>(values_of(value, names), where), names};
+  if (!is_dictionary(value) && !value.isArray()) return from_js<Value>(value, where);
+  Flat values = flat(value);
+  return {from_js<std::vector<Value>>(values.values, where), std::move(values.names)};
 }
 val Conversion<Outputs>::to(const Outputs& outputs) {
   if (outputs.names().empty() && outputs.size() == 1) return to_js(outputs.front());
   const val list = to_js<std::vector<Value>>(outputs);
-  return outputs.names().empty() ? list : dict_of(outputs.names(), list);
+  return outputs.names().empty() ? list : packed(outputs.names(), list);
 }
 
 StepData Conversion<StepData>::from(const val& value, const Where& where) {

@@ -247,7 +247,7 @@ template <> struct Conversion<std::vector<std::byte>> {
 /// The result of web's asBatch: lists of Tensors named x, y, sampleWeight, and the names of those by name.
 template <> struct Conversion<Batch> {
   static Batch from(const val& value, const Where& where);
-  /// {x, y, sampleWeight}: a Tensor, a list of several, or an object by name.
+  /// {x, y, sampleWeight}: a Tensor, or lists and objects of several.
   static val to(const Batch& batch);
   static std::string given() { return "Batch"; }
   static std::string made() { return "DatasetElement"; }
@@ -292,12 +292,12 @@ template <> struct Conversion<std::vector<Value>> {
   static std::string given() { return "(Value | null)[]"; }
   static std::string made() { return "(Value | null)[]"; }
 };
-/// The result of a JavaScript step: one Value, a list of them, or an object.
+/// The result of a JavaScript step: one Value, or lists and objects of them.
 template <> struct Conversion<Outputs> {
   static Outputs from(const val& value, const Where& where);
   static val to(const Outputs& outputs);
-  static std::string given() { return "Value | Value[] | Record<string, Value>"; }
-  static std::string made() { return "Value | Value[] | Record<string, Value>"; }
+  static std::string given() { return "Nested<Value>"; }
+  static std::string made() { return "Nested<Value>"; }
 };
 template <> struct Conversion<StepData> {
   static StepData from(const val& value, const Where& where);

@@ -63,10 +63,10 @@ class JavaScriptSequence : public Sequence {
   val sequence_;
 };
 
-/// A list of tensors, a single tensor, or an object.
+/// A single tensor, or lists and objects of tensors.
 val one_or_several(const std::vector<Tensor>& tensors, const std::vector<std::string>& names) {
   if (names.empty() && tensors.size() == 1) return to_js(tensors.front());
-  return names.empty() ? to_js(tensors) : dict_of(names, to_js(tensors));
+  return names.empty() ? to_js(tensors) : packed(names, to_js(tensors));
 }
 
 void check_function(const val& function, const Where& where) {
@@ -125,11 +125,10 @@ Column Conversion<Column>::from(const val& value, const Where& where) {
 }
 
 ColumnGroup Conversion<ColumnGroup>::from(const val& value, const Where& where) {
-  const val names = value["names"];
   const auto columns = from_js<std::vector<Column>>(value["columns"], where);
-  if (names.isUndefined()) return columns;
+  const auto keys = from_js<std::vector<std::string>>(value["names"], where);
+  if (keys.empty()) return columns;
   NamedColumns named;
-  const auto keys = from_js<std::vector<std::string>>(names, where);
   for (std::size_t i = 0; i < keys.size(); ++i) named.emplace(keys[i], columns[i]);
   return named;
 }

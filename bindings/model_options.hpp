@@ -12,11 +12,11 @@ template <FixedString Type> struct UserStep {
   bool given = false;
 };
 
-using CallStep = UserStep<"(x: any, training: boolean) => Value | Value[] | Record<string, Value>">;
+using CallStep = UserStep<"(x: any, training: boolean) => Nested<Value>">;
 using LoggingStep = UserStep<"(data: StepData) => StepLogs">;
 using LossStep = UserStep<"(data: StepData, yPred: any) => Value">;
 using MetricsStep = UserStep<"(data: StepData, yPred: any, loss: Value | null) => StepLogs">;
-using PredictingStep = UserStep<"(data: StepData) => Value | Value[] | Record<string, Value>">;
+using PredictingStep = UserStep<"(data: StepData) => Nested<Value>">;
 
 struct SequentialOptions {
   std::string name = {};
@@ -55,8 +55,8 @@ struct FunctionalOptions : SequentialOptions {
   SymbolicTensors inputs = {}, outputs = {};
   static constexpr auto fields() {
     return option_rows(
-        option<&FunctionalOptions::inputs>("Inputs of the model, made by et.input(): one, a list, or an object."),
-        option<&FunctionalOptions::outputs>("Outputs of the model: one, a list, or an object."),
+        option<&FunctionalOptions::inputs>("Inputs of the model, made by et.input(): one, or lists and objects."),
+        option<&FunctionalOptions::outputs>("Outputs of the model: one, or lists and objects."),
         SequentialOptions::fields());
   }
 };

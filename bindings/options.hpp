@@ -7,6 +7,7 @@
 #include <span>
 
 #include "conversion.hpp"
+#include "dicts.hpp"
 
 namespace etude::js {
 
@@ -44,18 +45,23 @@ template <class T> struct Conversion<Choice<T>> {
   }
 };
 
-/// One value for all outputs, a list with one for each in order, or an object by the outputs' names.
+/// Values for outputs, by their names or in order.
+template <class Result, class T> Result for_outputs(const Flat& given, const Where& where) {
+  if (given.names.empty()) return from_js<std::vector<T>>(given.values, where);
+  std::map<std::string, T> named;
+  for (std::size_t i = 0; i < given.names.size(); ++i)
+    named.emplace(given.names[i], from_js<T>(given.values[i], where.of(where.what + '.' + given.names[i])));
+  return named;
+}
+
+/// One value for all outputs, a list with one for each in order, or lists and objects like the outputs.
 template <class T> struct Conversion<PerOutput<T>> {
   static PerOutput<T> from(const val& value, const Where& where) {
     if (value.isNull()) return {};
-    if (value.isArray()) return from_js<std::vector<T>>(value, where);
-    if (is_dictionary(value)) return from_js<std::map<std::string, T>>(value, where);
+    if (value.isArray() || is_dictionary(value)) return for_outputs<PerOutput<T>, T>(flat(value), where);
     return from_js<T>(value, where);
   }
-  static std::string given() {
-    const std::string one = Conversion<T>::given();
-    return one + " | (" + one + ")[] | Record<string, " + one + ">";
-  }
+  static std::string given() { return "Nested<" + Conversion<T>::given() + ">"; }
 };
 
 /// The metrics of an output: a list, one metric, or none.
@@ -74,19 +80,17 @@ template <> struct Conversion<MetricList> {
   }
 };
 
-/// Metrics for all outputs; for each output in order, if the list contains lists; or by the outputs' names.
+/// Metrics for all outputs; for each output in order, if the list contains lists; or lists and objects like the
+/// outputs.
 template <> struct Conversion<MetricChoices> {
   static MetricChoices from(const val& value, const Where& where) {
     if (value.isNull()) return {};
-    if (is_dictionary(value)) return from_js<MetricsByName>(value, where);
-    if (value.isArray() && value.call<bool>("some", val::global("Array")["isArray"]))
-      return from_js<std::vector<MetricList>>(value, where);
-    return from_js<MetricList>(value, where);
+    const Flat metrics = flat(value, "flattenMetrics");
+    const bool is_one = metrics.names.empty() && metrics.values["length"].as<unsigned>() == 1;
+    if (is_one && metrics.values[0].strictlyEquals(value)) return from_js<MetricList>(value, where);
+    return for_outputs<MetricChoices, MetricList>(metrics, where);
   }
-  static std::string given() {
-    const std::string all = Conversion<MetricList>::given();
-    return all + " | (" + all + ")[] | Record<string, " + all + ">";
-  }
+  static std::string given() { return "Nested<" + Conversion<Choice<Metric>>::given() + ">"; }
 };
 
 template <> struct Conversion<Activation> {

@@ -245,7 +245,7 @@ TEST_CASE("JSON and clones keep the names of inputs and outputs", "[data][saving
   CHECK_THAT(error_of([] {
                from_json<Layer>(R"({"class_name": "Functional", "config": {"layers": [{"class_name": "InputLayer",
                  "name": "a", "config": {"batch_shape": [null, 1]}, "inbound_nodes": []}],
-                 "input_layers": {"u": {"a": ["a", 0, 0]}}, "output_layers": {"u": ["a", 0, 0]}}})");
+                 "input_layers": {"u": {"a": ["a", 0]}}, "output_layers": {"u": ["a", 0, 0]}}})");
              }),
              ContainsSubstring("expected [layer, call, output]"));
 }

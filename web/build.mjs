@@ -91,11 +91,11 @@ const classes = [
 ];
 writeFileSync(
   'wasm/options.d.mts',
-  imports('CallbackLike, DataLike, FileSink, HttpPost, LayerLike, StepData, StepLogs, TensorLike, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
+  imports('CallbackLike, DataLike, FileSink, HttpPost, LayerLike, Nested, StepData, StepLogs, TensorLike, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
 );
 writeFileSync(
   'wasm/etude.d.mts',
-  imports('Batch, BatchLike, CallbackParams, DType, DataLike, DatasetElement, FileSink, Files, History, HttpPost, LayerLike, StepData, StepLogs, Tensor, TensorLike, TextInput, TextLike, Value, ValueLike') +
+  imports('Batch, BatchLike, CallbackParams, DType, DataLike, DatasetElement, FileSink, Files, History, HttpPost, LayerLike, Nested, StepData, StepLogs, Tensor, TensorLike, TextInput, TextLike, Value, ValueLike') +
     `import type { ${optionNames.join(', ')} } from './options.mjs';\n` +
     readFileSync(join(folders[0], 'etude.d.ts'), 'utf8')
       // Emscripten's own exports, and what frees a handle: neither is for users.

@@ -64,6 +64,14 @@ class Both extends et.Layer {
 }
 const [age, photo] = [et.input({ shape: [1] }), et.input({ shape: [4] })];
 const byName = et.model({ inputs: { age, photo }, outputs: { price: dense.apply(photo), risk: dense.apply(age) } });
+const nested = et.model({ inputs: { photo, meta: { ages: [age] } }, outputs: { prices: [dense.apply(photo)], risk: dense.apply(age) } });
+type Found = { prices: et.Tensor[]; risk: et.Tensor };
+export async function nestedData(): Promise<void> {
+  nested.compile({ loss: { prices: ['mse'], risk: 'mae' }, lossWeights: { prices: [2], risk: 1 }, metrics: { prices: [['mae']], risk: 'mse' } });
+  await nested.fit({ photo: [[1, 2, 3, 4]], meta: { ages: [et.tensor([[1]])] } }, { prices: [et.tensor([[1]])], risk: [[2]] });
+  const { prices } = await nested.predict<Found>({ photo: [[1, 2, 3, 4]], meta: { ages: [et.tensor([[1]])] } });
+  console.log(prices[0]?.shape);
+}
 const applied: et.NamedSymbols = byName.apply<et.NamedSymbols>({ age, photo });
 async function* dicts() {
   yield { x: { age: [[1]], photo: et.tensor([[1, 2, 3, 4]]) }, y: { price: [[1]], risk: [[2]] } };

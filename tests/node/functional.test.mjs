@@ -74,7 +74,10 @@ test('arrays are passed by the names of inputs and outputs', async () => {
 // The numbers of Keras 3.15.1: x = a + 10 b, y = 2 a.
 const column = (value) => et.tensor(new Float32Array(4).fill(value), [4, 1]);
 const inputs = { b: column(2), a: column(1) }, targets = { y: column(1), x: column(1) };
-const firstOf = (outputs) => Object.fromEntries(Object.entries(outputs).map(([name, { data }]) => [name, data[0]]));
+const firstOf = (outputs) => {
+  if (outputs instanceof et.Tensor) return outputs.data[0];
+  return Array.isArray(outputs) ? outputs.map(firstOf) : Object.fromEntries(Object.entries(outputs).map(([name, each]) => [name, firstOf(each)]));
+};
 
 /** Of objects of inputs and outputs; the layers have other names. */
 function byName(options = {}) {
@@ -144,15 +147,107 @@ test('functions of Values get and return objects, in models, steps and custom la
   assert.equal((await outer.predict([column(1), column(2)], quiet)).data[0], 19);
 });
 
-test('names that are missing, unknown, of another batch, or of objects inside objects are errors', async () => {
+// The numbers of Keras 3.15.1: boxes = [x + 10 a + 100 s + 1000 t, 2 a], score = 3 t.
+const image = { meta: { sizes: [column(3), column(4)], age: column(2) }, image: column(1) }, marked = { score: column(1), boxes: [column(1), column(1)] };
+const found = { boxes: [4321, 4], score: 12 };
+
+/** Of lists and objects inside objects. */
+function nested(options = {}) {
+  const [x, a, s, t] = ['x', 'a', 's', 't'].map((name) => et.input({ shape: [1], name }));
+  const total = layers.add({ name: 'total' }).apply([x, unit('ten', 10).apply(a), unit('hundred', 100).apply(s), unit('thousand', 1000).apply(t)]);
+  const outputs = { score: unit('sc', 3).apply(t), boxes: [unit('b1').apply(total), unit('b2', 2).apply(a)] };
+  return et.model({ inputs: { meta: { sizes: [s, t], age: a }, image: x }, outputs, ...options });
+}
+
+test('a model of nested lists and objects trains and predicts by them, on every kind of data', async () => {
+  const model = nested();
+  assert.deepEqual([model.inputNames, model.outputNames], [['image', 'meta/age', 'meta/sizes/0', 'meta/sizes/1'], ['boxes/0', 'boxes/1', 'score']]);
+  const metrics = { boxes: ['mae', 'mse'], score: 'mae' };
+  model.compile({ optimizer: still(), loss: { boxes: ['mse', 'mae'], score: 'mse' }, lossWeights: { boxes: [0.5, 2], score: 1 }, metrics });
+  const batches = function* () { yield [image, marked]; yield { x: image, y: marked }; };
+  const sequence = { length: 2, getItem: async () => [image, marked] };
+  const same = ({ x: { image, meta: { age, sizes: [s, t] } }, y }) => ({ x: { meta: { sizes: [s, t], age }, image }, y });
+  const dataset = et.data.fromTensorSlices({ x: image, y: marked }).map(same).batch(2);
+  const lists = { x: { image: [[1], [1]], meta: { age: [[2], [2]], sizes: [et.tensor([[3], [3]]), [[4], [4]]] } }, y: { boxes: [et.tensor([[1], [1]]), [[1], [1]]], score: [[1], [1]] } };
+  const history = { loss: [9331327], 'boxes/b1_loss': [18662400], 'boxes/b2_loss': [3], score_loss: [121], 'boxes/b1_mae': [4320], 'boxes/b2_mse': [9], score_mae: [11] };
+  for (const data of [batches, sequence, dataset, lists, { x: image, y: marked }]) assert.deepEqual((await model.fit(data, quiet)).history, history);
+  const sampleWeight = { boxes: [null, et.tensor([2, 2, 2, 2])] };
+  assert.deepEqual((await model.fit(image, marked, { ...quiet, sampleWeight })).history['boxes/b2_loss'], [6]);
+
+  const { config } = JSON.parse(model.toJson());
+  assert.deepEqual(config.input_layers, { image: ['x', 0, 0], meta: { age: ['a', 0, 0], sizes: [['s', 0, 0], ['t', 0, 0]] } });
+  assert.deepEqual(config.output_layers, { boxes: [['b1', 0, 0], ['b2', 0, 0]], score: ['sc', 0, 0] });
+  for (const outputs of [
+    await model.predict(image, quiet),
+    await model.predict(function* () { yield image; }, quiet),
+    await et.modelFromJson(model.toJson()).predict(image, quiet),
+    model.predictOnBatch(image),
+    model.call(image),
+    model.call({ image: [[1]], meta: { age: [[2]], sizes: [[[3]], et.tensor([[4]])] } }),
+    (await model.predictStream(image, quiet).next()).value,
+  ])
+    assert.deepEqual(firstOf(outputs), found);
+  for (const each of [[['mae'], ['mse'], ['mae']], { boxes: [['mae'], ['mse']], score: ['mae'] }]) {
+    model.compile({ optimizer: still(), loss: { boxes: [null, 'mae'] }, metrics: each });
+    assert.deepEqual((await model.fit(image, marked, quiet)).history, { loss: [3], 'boxes/b2_loss': [3], 'boxes/b1_mae': [4320], 'boxes/b2_mse': [9], score_mae: [11] });
+  }
+});
+
+test('functions of Values get and return nested lists and objects', async () => {
+  const model = nested({
+    testStep(data) {
+      const { boxes: [, second], score } = this.call(data.x);
+      return { loss: this.computeLoss(data, this.call(data.x)), sum: et.ops.mean(et.ops.add(et.ops.add(second, score), data.y.boxes[1])) };
+    },
+  });
+  model.compile({ optimizer: still(), loss: { boxes: ['mae', 'mae'], score: 'mae' } });
+  assert.deepEqual(await model.evaluate({ x: image, y: marked }, { ...quiet, returnDict: true }), { loss: 4320 + 3 + 11, sum: 4 + 12 + 1 });
+
+  const whole = et.model({
+    layers: [model],
+    call([p, { q: [q] }]) {
+      const { boxes, score } = model.call({ meta: { age: q, sizes: [p, q] }, image: p });
+      return [score, { more: boxes }];
+    },
+  });
+  const two = [column(1), { q: [column(2)] }];
+  whole.compile({ optimizer: still(), loss: 'mae' });
+  const target = [column(0), { more: [column(0), column(0)] }];
+  for (const data of [{ x: two, y: target }, function* () { yield [two, target]; }])
+    assert.equal((await whole.evaluate(data, { ...quiet, returnDict: true })).loss, 6 + 2121 + 4);
+  assert.deepEqual(firstOf(await whole.predict(two, quiet)), [6, { more: [2121, 4] }]);
+  assert.deepEqual(firstOf(whole.call(two)), [6, { more: [2121, 4] }]);
+
+  class Both extends et.Layer {
+    call({ a: [first, { b }] }) {
+      return { sum: [et.ops.add(first, b)] };
+    }
+  }
+  assert.deepEqual(firstOf(new Both().call({ a: [column(1), { b: column(2) }] })), { sum: [3] });
+  const [p, q] = [et.input({ shape: [1] }), et.input({ shape: [1] })];
+  const { boxes, score } = model.apply({ image: p, meta: { age: q, sizes: [p, q] } });
+  const outer = et.model({ inputs: [p, q], outputs: [layers.add().apply([...boxes, score])] });
+  assert.equal((await outer.predict([column(1), column(2)], quiet)).data[0], 6 + 2121 + 4);
+});
+
+test('keys with a slash and keys of digits are keys', async () => {
+  const [a, b] = [et.input({ shape: [1] }), et.input({ shape: [1] })];
+  const model = et.model({ inputs: { 0: a, 'of/b': b }, outputs: { 1: unit('one').apply(a), 'of/b': unit('two', 2).apply(b) } });
+  assert.deepEqual(firstOf(await model.predict({ 'of/b': column(3), 0: column(4) }, quiet)), { 1: 4, 'of/b': 6 });
+  assert.deepEqual(Object.keys(JSON.parse(model.toJson()).config.input_layers), ['0', 'of/b']);
+});
+
+test('names that are missing, unknown, of another batch, or of another structure are errors', async () => {
   const model = byName();
   model.compile({ optimizer: still(), loss: 'mse' });
   const fitted = (...batches) => model.fit(batches.values(), quiet);
   await assertError(() => fitted([{ a: column(1) }, targets]), 'data', 'no data for input "b"');
   await assertError(() => fitted([inputs, { ...targets, z: column(1) }]), 'data', 'output "z"', 'x, y');
   await assertError(() => fitted([inputs, targets], [inputs, { x: column(1), z: column(1) }]), 'data', 'other names than the first');
-  await assertError(() => fitted([{ a: { left: column(1) }, b: column(2) }, targets]), 'data', 'x.a = an object', 'without objects inside');
-  await assertError(() => model.predict({ a: { left: column(1) }, b: column(2) }, quiet), 'data', 'without objects inside');
+  await assertError(() => fitted([{ a: { left: column(1) }, b: column(2) }, targets]), 'data', 'no data for input "a"');
+  await assertError(() => nested().predict({ ...image, meta: column(1) }, quiet), 'data', 'no data for input "meta/age"');
+  await assertError(() => nested().predict({ ...image, meta: { ...image.meta, sizes: [column(1)] } }, quiet), 'data', 'no data for input "meta/sizes/1"');
+  await assertError(() => nested().call([column(1), { age: column(1) }]), 'data', 'no data for input "image"');
   await assertError(() => model.call({ a: column(1) }), 'data', 'no data for input "b"');
   await assertError(() => unit('one').call({ a: column(1) }), 'data', 'a model without names');
   await assertError(() => unit('one').apply({ a: et.input({ shape: [1] }) }), 'data', 'a model without names');

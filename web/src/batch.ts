@@ -1,10 +1,11 @@
 import { describe, fail } from './error.js';
+import { flattenData, isDict } from './nested.js';
 import { Tensor, tensor, type TensorLike } from './tensor.js';
 
-/** Tensors by the names of a model's inputs or outputs. */
-export type NamedTensors = { readonly [name: string]: Exclude<TensorLike, number | boolean> };
-type Group = TensorLike | Tensor[] | NamedTensors;
-/** Data by name; a list of Tensors, or an object by name, if a model has several inputs or outputs. */
+/** Tensors by the names of a model's inputs or outputs, in lists and objects of any depth. */
+export type NamedTensors = { readonly [name: string]: Exclude<Group, number | boolean> };
+type Group = TensorLike | readonly Group[] | NamedTensors;
+/** Data by name; lists and objects of Tensors, if a model has several inputs or outputs. */
 export interface NamedData {
   x: Group;
   y?: Group | undefined;
@@ -34,35 +35,28 @@ export class Batch implements PerGroup<Tensor[]> {
   readonly sampleWeight: Tensor[];
   readonly names: PerGroup<string[]> | undefined;
   constructor(data: NamedData) {
-    this.x = list(data.x, 'x');
-    this.y = list(data.y, 'y');
-    this.sampleWeight = list(data.sampleWeight, 'sampleWeight');
-    const namesOf = (what: (typeof groups)[number]) => (isDict(data[what]) ? namesIn(data[what], what) : []);
-    if (groups.some((what) => isDict(data[what]))) this.names = { x: namesOf('x'), y: namesOf('y'), sampleWeight: namesOf('sampleWeight') };
+    const [x, y, sampleWeight] = groups.map((what) => arraysIn(data[what], what)) as [Arrays, Arrays, Arrays];
+    const made = ({ arrays }: Arrays) => arrays.map((array) => tensor(array as TensorLike));
+    this.x = made(x);
+    this.y = made(y);
+    this.sampleWeight = made(sampleWeight);
+    if ([x, y, sampleWeight].some(({ names }) => names.length)) this.names = { x: x.names, y: y.names, sampleWeight: sampleWeight.names };
   }
 }
 
-/** Whether it is a plain object: no promise, no Map, no Tensor. */
-export const isDict = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && (Object.getPrototypeOf(value) ?? Object.prototype) === Object.prototype && Object.keys(value).length > 0;
-
-/** The names of a dict, sorted. Its values are arrays. */
-export function namesIn(values: Record<string, unknown>, what: string): string[] {
-  const names = Object.keys(values).sort();
-  for (const name of names)
-    if (isDict(values[name]) && !('slice' in values[name]))
-      fail('data', 'data', `${what}.${name} = ${describe(values[name])} - expected an array for each name, without objects inside - pass those arrays by names of their own.`);
-  return names;
+interface Arrays {
+  arrays: unknown[];
+  names: string[];
 }
-
-function list(values: Group | null | undefined, what: string): Tensor[] {
-  if (values === undefined || values === null) {
-    if (what === 'x') fail('data', 'data', `x = ${values} - expected a Tensor, a typed array or nested arrays - pass the inputs.`);
-    return [];
+/** The arrays in a group, and their names, if it has objects, or lists inside lists. Those that are null are left out. */
+export function arraysIn(group: unknown, what: string): Arrays {
+  if (group === undefined || group === null) {
+    if (what === 'x') fail('data', 'data', `x = ${group} - expected a Tensor, a typed array or nested arrays - pass the inputs.`);
+    return { arrays: [], names: [] };
   }
-  if (isDict(values)) return namesIn(values, what).map((name) => tensor(values[name] as TensorLike));
-  const several = Array.isArray(values) && values.length > 0 && values.every((value) => value instanceof Tensor);
-  return several ? (values as Tensor[]) : [tensor(values as TensorLike)];
+  const { names, values } = flattenData(group);
+  const given = (_: unknown, i: number) => !names.length || (values[i] !== null && values[i] !== undefined);
+  return { arrays: values.filter(given), names: names.filter(given) };
 }
 
 /** An iterator in the module's form: converted items, and null at the end. */

@@ -46,6 +46,7 @@ export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArra
 export type { Configuration } from './load.js';
 export { Layer, type Config } from './layer.js';
 export type { NamedSymbols } from './layer_base.js';
+export type { Nested } from './nested.js';
 export { configure, ready, reload, variant, type ReadyOptions } from './module.js';
 export type { HttpPost } from './network.js';
 export {

@@ -1,5 +1,5 @@
 /** Distinguishes the kinds of data of loops. Core converts each kind. */
-import { BatchIterator, asNamed, isDict, isGenerator, isNamed, namesIn, type BatchGenerator, type BatchLike, type NamedData } from './batch.js';
+import { BatchIterator, arraysIn, asNamed, isGenerator, isNamed, type BatchGenerator, type BatchLike, type NamedData } from './batch.js';
 import { describe, fail } from './error.js';
 import type { Dataset } from './etude.mjs';
 import { Tensor, tensor, type TensorLike } from './tensor.js';
@@ -48,12 +48,12 @@ export class DatasetCreator {
   constructor(readonly datasetFn: (context: InputContext) => Dataset) {}
 }
 
-/** An array in any of its forms; a list of them if a model has several inputs or outputs. */
+/** An array in any of its forms. */
 export type ColumnLike = TensorLike | LazyArray | CsrMatrix | RaggedTensor;
-/** Arrays by the names of a model's inputs or outputs. */
-export type NamedColumns = { readonly [name: string]: Exclude<ColumnLike, number | boolean> };
+/** Arrays by the names of a model's inputs or outputs, in lists and objects of any depth. */
+export type NamedColumns = { readonly [name: string]: Exclude<ColumnGroup, number | boolean> };
 /** A model's inputs, targets or sample weights: one array, a list in the model's order, or arrays by name. */
-export type ColumnGroup = ColumnLike | ColumnLike[] | NamedColumns;
+export type ColumnGroup = ColumnLike | readonly ColumnGroup[] | NamedColumns;
 /** All arrays of a model. Pass inputs that are named x, y or sampleWeight as {x: {x, y}}. */
 export interface Columns {
   x: ColumnGroup;
@@ -73,7 +73,7 @@ interface Column {
 /** Columns, with their names, if they have names. */
 interface Group {
   columns: Column[];
-  names?: string[];
+  names: string[];
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
@@ -82,7 +82,6 @@ const isSequence = (value: unknown): value is SequenceLike => isObject(value) &&
 export const isLazyArray = (value: unknown): value is LazyArray =>
   isObject(value) && !(value instanceof Tensor) && !ArrayBuffer.isView(value) && 'shape' in value && 'dtype' in value && 'slice' in value;
 const isColumn = (value: unknown) => value instanceof Tensor || isLazyArray(value) || value instanceof CsrMatrix || value instanceof RaggedTensor;
-const isByName = (value: unknown): value is NamedColumns => isDict(value) && !isColumn(value);
 /** A key x beside keys other than y or sampleWeight is a model's input. */
 export const isColumns = (value: unknown): value is Columns =>
   isNamed(value) && Object.keys(value).every((key) => ['x', 'y', 'sampleWeight'].includes(key));
@@ -123,16 +122,8 @@ function columns(value: BatchLike | Columns) {
 }
 
 function group(values: ColumnGroup | null | undefined, what: string): Group {
-  if (values === undefined || values === null) {
-    if (what === 'x') fail('data', 'data', `x = ${values} - expected a Tensor, a typed array or nested arrays - pass the inputs.`);
-    return { columns: [] };
-  }
-  if (isByName(values)) {
-    const names = namesIn(values, what);
-    return { names, columns: names.map((name) => asColumn(values[name] as ColumnLike)) };
-  }
-  const several = Array.isArray(values) && values.length > 0 && values.every(isColumn);
-  return { columns: several ? (values as ColumnLike[]).map(asColumn) : [asColumn(values as ColumnLike)] };
+  const { arrays, names } = arraysIn(values, what);
+  return { columns: arrays.map((array) => asColumn(array as ColumnLike)), names };
 }
 
 function asColumn(value: ColumnLike): Column {

@@ -2,6 +2,7 @@ import { fail } from './error.js';
 import type * as native from './etude.mjs';
 import { LayerBase, layersIn, linkTo } from './layer_base.js';
 import { module } from './module.js';
+import type { Nested } from './nested.js';
 import type * as options from './options.mjs';
 import type { Value } from './value.js';
 
@@ -68,8 +69,8 @@ export abstract class Layer extends LayerBase {
   build(inputShape: number[] | number[][]): void {
     void inputShape;
   }
-  /** The layer's result for a Value, or for its inputs as they are passed: a list, or an object by name. It is traced, and must be synchronous. */
-  call(x: Value | Value[] | Record<string, Value>, training?: boolean): Value | Value[] | Record<string, Value>;
+  /** The layer's result for a Value, or for its inputs as they are passed: lists and objects. It is traced, and must be synchronous. */
+  call(x: Nested<Value>, training?: boolean): Nested<Value>;
   call(): never {
     return fail('value', 'call', `a layer of the class ${this.className} without the function - expected one - define call().`);
   }

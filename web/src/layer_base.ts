@@ -2,11 +2,12 @@ import { fail, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import type { LayerLike } from './model.js';
 import { module } from './module.js';
-import { byName, only } from './predictions.js';
+import { pack, type Nested } from './nested.js';
+import { only } from './predictions.js';
 import type { Tensor, TensorLike } from './tensor.js';
 
 /** What a layer is applied to, when a model is described. */
-export type Symbols = native.SymbolicTensor | native.SymbolicTensor[] | NamedSymbols;
+export type Symbols = Nested<native.SymbolicTensor>;
 /** The inputs or outputs of a model by name. */
 export type NamedSymbols = Record<string, native.SymbolicTensor>;
 /** Calls a function of an object by its name. */
@@ -49,10 +50,10 @@ export abstract class LayerBase {
   abstract readonly handle: native.Layer;
 
   /** Describes a model of which this is a layer. Outputs by name are an object: `apply<et.NamedSymbols>(x)`. */
-  apply<Output extends native.SymbolicTensor | NamedSymbols = native.SymbolicTensor>(inputs: Symbols): Output {
+  apply<Output extends Symbols = native.SymbolicTensor>(inputs: Symbols): Output {
     const outputs = this.applyAll(inputs);
     const keys = this.handle.outputKeys;
-    return (keys.length ? byName(keys, outputs) : only(outputs, 'apply', 'applyAll')) as Output;
+    return (keys.length ? pack(keys, outputs) : only(outputs, 'apply', 'applyAll')) as Output;
   }
   /** The same for several outputs: one for each. */
   applyAll(inputs: Symbols): native.SymbolicTensor[] {

@@ -8,7 +8,8 @@ import type { Layer } from './layer.js';
 import { LayerBase, linkTo, type Link } from './layer_base.js';
 import { host, led, module, withSaving } from './module.js';
 import type * as options from './options.mjs';
-import { PredictionStream, byName, only } from './predictions.js';
+import { pack, type Nested } from './nested.js';
+import { PredictionStream, only } from './predictions.js';
 import { withCustomObjects, type CustomObjects } from './registry.js';
 import type { RnnCell } from './rnn_cell.js';
 import { gather, type ModelHandler, type ModelSource } from './sources.js';
@@ -49,8 +50,6 @@ export interface SummaryOptions extends options.SummaryOptions {
 }
 /** Options of `compile`. */
 export interface CompileOptions extends options.CompileOptions {}
-type Inputs<T> = T | readonly T[] | { readonly [name: string]: T };
-type Several<T> = T[] | Record<string, T>;
 type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**
@@ -113,10 +112,10 @@ export class Model extends LayerBase {
   }
 
   /**
-   * The outputs for all rows of x, concatenated along the first axis: a Tensor, or an object of them if the model's
-   * outputs are one: `predict<Record<string, Tensor>>(x)`.
+   * The outputs for all rows of x, concatenated along the first axis: a Tensor, or lists and objects of them if the
+   * model's outputs are an object, or nested: `predict<Record<string, Tensor>>(x)`.
    */
-  async predict<Output extends Tensor | Record<string, Tensor> = Tensor>(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Output> {
+  async predict<Output extends Nested<Tensor> = Tensor>(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Output> {
     return this.#only(await this.predictOutputs(x, options), 'predict', 'predictOutputs') as Output;
   }
   /** The same for a model of several outputs: a Tensor for each. */
@@ -127,7 +126,7 @@ export class Model extends LayerBase {
   }
 
   /** The same, batch by batch, so that the rows need not fit into memory. */
-  predictStream<Output extends Tensor | Record<string, Tensor> = Tensor>(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Output> {
+  predictStream<Output extends Nested<Tensor> = Tensor>(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Output> {
     return new PredictionStream(this.#predictions(x, options), (outputs) => this.#only(outputs, 'predictStream', 'predictOutputsStream') as Output);
   }
   predictOutputsStream(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Tensor[]> {
@@ -153,7 +152,7 @@ export class Model extends LayerBase {
     return module.testOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
   /** The outputs for one batch, in the form of predict. */
-  predictOnBatch<Output extends Tensor | Record<string, Tensor> = Tensor>(x: ColumnGroup): Output {
+  predictOnBatch<Output extends Nested<Tensor> = Tensor>(x: ColumnGroup): Output {
     return this.#only(this.predictOutputsOnBatch(x), 'predictOnBatch', 'predictOutputsOnBatch') as Output;
   }
   /** The same for a model of several outputs: a Tensor for each. */
@@ -162,13 +161,13 @@ export class Model extends LayerBase {
   }
 
   /**
-   * The outputs of the model for a Value within a step, or for data outside; for several inputs a list, or an object by
-   * name. Several outputs are a list, `call<Tensor[]>(x)`, or an object, `call<Record<string, Tensor>>(x)`.
+   * The outputs of the model for a Value within a step, or for data outside; for several inputs lists and objects.
+   * Several outputs are a list, `call<Tensor[]>(x)`, or an object, `call<Record<string, Tensor>>(x)`.
    */
-  call(x: Inputs<Value>, training?: boolean): Value;
-  call(x: Inputs<TensorLike>, training?: boolean): Tensor;
-  call<Outputs extends Several<Value> | Several<Tensor>>(x: Inputs<Value> | Inputs<TensorLike>, training?: boolean): Outputs;
-  call(x: Inputs<Value> | Inputs<TensorLike>, training = false): Value | Tensor | Several<Value> | Several<Tensor> {
+  call(x: Nested<Value>, training?: boolean): Value;
+  call(x: Nested<TensorLike>, training?: boolean): Tensor;
+  call<Outputs extends Nested<Value> | Nested<Tensor>>(x: Nested<Value> | Nested<TensorLike>, training?: boolean): Outputs;
+  call(x: Nested<Value> | Nested<TensorLike>, training = false): Nested<Value> | Nested<Tensor> {
     return this.handle.call(x as Value, training) as Value | Tensor;
   }
   /** Within a step: adds a scalar to the loss. */
@@ -180,11 +179,11 @@ export class Model extends LayerBase {
     module.addMetric(this.handle, value, name);
   }
   /** Within a step: the reduced loss of a batch. */
-  computeLoss(data: StepData, yPred: Value | Several<Value>): Value {
+  computeLoss(data: StepData, yPred: Nested<Value>): Value {
     return module.computeLoss(this.handle, data, yPred);
   }
   /** Within a step: updates loss and metrics and returns their current values: the result of trainStep. */
-  computeMetrics(data: StepData, yPred: Value | Several<Value>, loss?: Value): StepLogs {
+  computeMetrics(data: StepData, yPred: Nested<Value>, loss?: Value): StepLogs {
     return module.computeMetrics(this.handle, data, yPred, loss);
   }
 
@@ -205,7 +204,7 @@ export class Model extends LayerBase {
   get optimizer(): native.Optimizer {
     return module.model_optimizer(this.handle);
   }
-  /** The names of inputs for data by name; empty unless the model was described. */
+  /** The names of inputs for data by name, in nested ones paths such as "meta/age"; empty unless the model was described. */
   get inputNames(): string[] {
     return module.model_inputNames(this.handle);
   }
@@ -302,10 +301,10 @@ export class Model extends LayerBase {
   readonly #writer = (path: string, files: Files, weights: boolean) =>
     weights ? module.model_saveWeights(this.handle, path, files) : module.model_save(this.handle, path, files);
 
-  /** The only output; several by name as an object. */
-  #only(outputs: Tensor[], where: string, several: string): Tensor | Record<string, Tensor> {
+  /** The only output; several by name as lists and objects. */
+  #only(outputs: Tensor[], where: string, several: string): Nested<Tensor> {
     const keys = module.model_predictionKeys(this.handle);
-    return keys.length ? byName(keys, outputs) : only(outputs, where, several);
+    return keys.length ? pack(keys, outputs) : only(outputs, where, several);
   }
 
   /** Keeps this model alive until here. */
@@ -402,7 +401,8 @@ export function sequential(layers: (LayerLike | native.SymbolicTensor)[] = [], o
  *     const model = et.model({ inputs: [x], outputs: [et.layers.dense({ units: 10 }).apply(x)] });
  *
  * Inputs or outputs by name are objects, `et.model({ inputs: { age, photo }, outputs: { price, risk } })`: then data,
- * losses and metrics have these names, and predict returns such an object.
+ * losses and metrics have these names, and predict returns such an object. Lists and objects may be nested:
+ * `et.model({ inputs: { image, meta: { age, sizes: [s, t] } }, outputs: { boxes: [b, c], score } })`.
  *
  * Or one whose `call` is a function of Values. `layers` lists the layers that it uses: they are trained and saved with
  * it.

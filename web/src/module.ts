@@ -8,6 +8,7 @@ import { asFile, type Files } from './files.js';
 import { asData } from './kinds.js';
 import { Life } from './life.js';
 import { compile, compileNow, isOneFile, isRemote, start, startNow, type Configuration } from './load.js';
+import { flatten, flattenData, flattenMetrics, pack } from './nested.js';
 import { post } from './network.js';
 import { inNode, nodeFs, nodeParts } from './node.js';
 import { textOfCall } from './op_text.js';
@@ -36,10 +37,14 @@ export const host: Record<string, unknown> = {
   },
   copyOf,
   describe,
+  flatten: (value: unknown) => flatten(value),
+  flattenData,
+  flattenMetrics,
   isTerminal,
   itemsOf,
   nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(message.replace(/^\[(Dataset\.)?[a-z_.0-9]+/, place), kind),
   nextTurn,
+  pack,
   restoreState,
   stateOf,
   tensor: (value: Parameters<typeof tensor>[0]) => tensor(value),

@@ -62,9 +62,6 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
   }
 }
 
-/** Values by these names. */
-export const byName = <T>(names: string[], values: T[]): Record<string, T> => Object.fromEntries(names.map((name, i) => [name, values[i] as T]));
-
 /** The output of a model that has exactly one. */
 export function only<Output>(outputs: Output[], where: string, several: string): Output {
   if (outputs.length !== 1) fail('value', where, `of a model or layer with ${outputs.length} outputs - expected one - call ${several}().`);

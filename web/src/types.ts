@@ -4,6 +4,7 @@ export type { CallbackLike, CallbackParams } from './callback.js';
 export type { FileSink, Files } from './files.js';
 export type { DataLike } from './kinds.js';
 export type { History, LayerLike } from './model.js';
+export type { Nested } from './nested.js';
 export type { HttpPost } from './network.js';
 export type { DType, Tensor, TensorLike } from './tensor.js';
 export type { TextInput, TextLike } from './text.js';

@@ -1,3 +1,4 @@
+import type { Nested } from './nested.js';
 import type { DType } from './tensor.js';
 
 /**
@@ -15,11 +16,11 @@ export class Value {
 /** A number gets the dtype of the other operand. */
 export type ValueLike = Value | number;
 
-/** A batch within a step; lists, or objects by name, if a model has several inputs or outputs. */
+/** A batch within a step; lists and objects, if a model has several inputs or outputs. */
 export interface StepData<X = Value, Y = Value> {
   x: X;
   y: Y;
-  sampleWeight?: Value | Value[] | Record<string, Value>;
+  sampleWeight?: Nested<Value>;
 }
 /** The logs of a step: names and scalars. */
 export type StepLogs = Record<string, Value>;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "etude/base/nesting.hpp"
 #include "etude/base/tensor.hpp"
 
 namespace etude {
@@ -39,10 +40,11 @@ struct RowNumbers {
   std::int64_t at(std::int64_t row) const { return order ? before + order[row] : first + row; }
 };
 
-/// Tensors by name.
-using NamedTensors = std::map<std::string, Tensor>;
+/// Tensors by name, or by their paths in nested lists and dicts: "boxes/0".
+using NamedTensors = std::map<std::string, Tensor, PathOrder>;
 
-/// The names of a batch's arrays, in their order; none for those without names.
+/// The names of a batch's arrays, in their order: keys, or paths in nested lists and dicts; none for those without
+/// names.
 struct BatchNames {
   /// The names of inputs, targets and sample weights.
   std::vector<std::string> x, y, sample_weight;

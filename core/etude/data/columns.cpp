@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
 
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
@@ -33,12 +32,6 @@ std::string joined(Names names) {
   return text;
 }
 
-/// The place of a name, or -1.
-std::ptrdiff_t place_of(const std::string& name, Names names) {
-  const auto found = std::ranges::find(names, name);
-  return found == names.end() ? -1 : found - names.begin();
-}
-
 }  // namespace
 
 ArrayLikePtr Column::rows() const { return array_ ? array_ : std::make_shared<TensorRows>(tensor_); }
@@ -60,19 +53,22 @@ std::vector<std::ptrdiff_t> places_of(Names given, Names names, const char* what
         ") for a model without names - expected arrays in order - pass a list, or build a Functional model from "
         "its inputs to its outputs.");
   std::vector<std::string> unknown;
-  std::ranges::copy_if(given, std::back_inserter(unknown),
-                       [&](const std::string& name) { return place_of(name, names) < 0; });
+  std::vector<std::ptrdiff_t> places(names.size(), -1);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const std::ptrdiff_t place = place_of(given[i], names);
+    if (place < 0)
+      unknown.push_back(given[i]);
+    else
+      places[static_cast<std::size_t>(place)] = static_cast<std::ptrdiff_t>(i);
+  }
   if (required && !unknown.empty())
     print_warning({}, "Input dict contained keys [" + joined(unknown) +
                           "] which did not match any model input. They will be ignored by the model.");
   check(required || unknown.empty(), ErrorKind::data, "data", "`", what, "` for output \"", joined(unknown),
         "\" - expected one of: ", joined(names), " - outputs have the names of their layers.");
-  std::vector<std::ptrdiff_t> places;
-  for (const std::string& name : names) {
-    places.push_back(place_of(name, given));
-    check(!required || places.back() >= 0, ErrorKind::data, "data", "no data for input \"", name,
+  for (std::size_t i = 0; required && i < names.size(); ++i)
+    check(places[i] >= 0, ErrorKind::data, "data", "no data for input \"", names[i],
           "\" - expected an array for each of ", joined(names), " - pass an array of that name.");
-  }
   return places;
 }
 

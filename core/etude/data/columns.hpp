@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "etude/base/nesting.hpp"
 #include "etude/data/array_like.hpp"
 #include "etude/data/batch.hpp"
 #include "etude/data/composite.hpp"
@@ -54,8 +55,9 @@ class Column {
   ArrayLikePtr array_;
 };
 
-/// Arrays by the names of a model's inputs or outputs.
-using NamedColumns = std::map<std::string, Column>;
+/// Arrays by the names of a model's inputs or outputs, or by their paths in nested lists and dicts: "meta/age",
+/// "meta/sizes/0".
+using NamedColumns = std::map<std::string, Column, PathOrder>;
 
 /// A model's inputs, its targets or its sample weights: one array, several in the model's order, or several by name.
 ///

@@ -6,6 +6,7 @@
 
 #include "etude/base/detail/alternatives.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/nesting.hpp"
 #include "etude/graph/detail/rules.hpp"
 
 namespace etude {
@@ -79,12 +80,13 @@ Value Value::with_mask(Value mask) const {
 }
 
 Outputs::Outputs(std::initializer_list<std::pair<const std::string, Value>> named) {
-  for (const auto& [name, value] : std::map<std::string, Value>(named)) {
+  for (const auto& [name, value] : std::map<std::string, Value, PathOrder>(named)) {
     names_.push_back(name);
     push_back(value);
   }
   check(size() == named.size(), ErrorKind::value, "Outputs", named.size(), " Values by ", size(),
         " names - expected a name for each - give them different names.");
+  check_paths(names_, "Outputs");
 }
 
 Value Outputs::named(std::string_view name) const {

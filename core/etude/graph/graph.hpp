@@ -63,14 +63,16 @@ class Outputs : public std::vector<Value> {
   Outputs(Value value) : std::vector<Value>{value} {}
   /// Several Values.
   Outputs(std::vector<Value> values) : std::vector<Value>(std::move(values)) {}
-  /// A dict: Values by name. They are in the order of their names. Throws Error(value) for two of one name.
+  /// A dict: Values by name. They are in the order of their names. Those in lists and dicts inside are named by their
+  /// paths: {{"boxes/0", a}, {"boxes/1", b}, {"score", c}}. Throws Error(value) for two of one name, and for paths that
+  /// do not form a structure.
   Outputs(std::initializer_list<std::pair<const std::string, Value>> named);
-  /// A dict: Values, and their names, which are sorted; without names a list.
+  /// A dict, or nested lists and dicts: Values, and their names, which are in PathOrder; without names a list.
   Outputs(std::vector<Value> values, std::vector<std::string> names)
       : std::vector<Value>(std::move(values)), names_(std::move(names)) {}
   /// Throws Error(value) unless there is exactly one.
   operator Value() const;
-  /// The names, in the order of the Values; empty unless it is a dict.
+  /// The names, in the order of the Values: keys of a dict, or paths in nested lists and dicts; empty for a list.
   const std::vector<std::string>& names() const { return names_; }
   /// The Value of that name. Throws Error(value) if there is none, listing the names.
   Value named(std::string_view name) const;

@@ -6,6 +6,7 @@
 
 #include "etude/base/detail/release.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/nesting.hpp"
 #include "etude/ops/shape.hpp"
 
 namespace etude {
@@ -23,12 +24,13 @@ DType SymbolicTensor::dtype() const { return call_->outputs[output_].dtype; }
 const std::string& SymbolicTensor::name() const { return call_->layer->name(); }
 
 SymbolicTensors::SymbolicTensors(std::initializer_list<std::pair<const std::string, SymbolicTensor>> named) {
-  for (const auto& [name, tensor] : std::map<std::string, SymbolicTensor>(named)) {
+  for (const auto& [name, tensor] : std::map<std::string, SymbolicTensor, PathOrder>(named)) {
     names_.push_back(name);
     push_back(tensor);
   }
   check(size() == named.size(), ErrorKind::value, "Functional", named.size(), " tensors by ", size(),
         " names - expected a name for each - give them different names.");
+  check_paths(names_, "Functional");
 }
 
 LayerCall::~LayerCall() {

@@ -37,19 +37,21 @@ class SymbolicTensor {
 };
 
 /// The inputs, or the outputs, of a functional model: tensors in order, or a dict of them by name, which is in the
-/// order of its names, as in Keras.
+/// order of its names, as in Keras. Nested lists and dicts are named by paths:
+/// {{"image", x}, {"meta/age", a}, {"meta/sizes/0", s}, {"meta/sizes/1", t}} is Keras's
+/// {"image": x, "meta": {"age": a, "sizes": [s, t]}}.
 class SymbolicTensors : public std::vector<SymbolicTensor> {
  public:
   using std::vector<SymbolicTensor>::vector;
   /// Tensors in order.
   SymbolicTensors(std::vector<SymbolicTensor> tensors) : std::vector<SymbolicTensor>(std::move(tensors)) {}
-  /// A dict: tensors by name. Throws Error(value) for two of one name.
+  /// A dict: tensors by name. Throws Error(value) for two of one name, and for paths that do not form a structure.
   SymbolicTensors(std::initializer_list<std::pair<const std::string, SymbolicTensor>> named);
-  /// A dict: tensors, and their names, which are sorted; without names a list.
+  /// A dict, or nested lists and dicts: tensors, and their names, which are in PathOrder; without names a list.
   SymbolicTensors(std::vector<SymbolicTensor> tensors, std::vector<std::string> names)
       : std::vector<SymbolicTensor>(std::move(tensors)), names_(std::move(names)) {}
 
-  /// The names, in the order of the tensors; empty unless it is a dict.
+  /// The names, in the order of the tensors: keys of a dict, or paths in nested lists and dicts; empty for a list.
   const std::vector<std::string>& names() const { return names_; }
 
  private:

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "etude/base/error.hpp"
+#include "etude/base/nesting.hpp"
 
 namespace etude {
 namespace {
@@ -127,6 +128,17 @@ std::vector<std::string> Functional::output_names() const {
 }
 std::vector<std::string> Functional::input_names() const {
   return input_keys_.empty() ? layer_names(inputs_) : input_keys_;
+}
+
+std::vector<std::string> Functional::names_in_logs(const std::vector<std::string>& outputs) const {
+  std::vector<std::string> names = Model::names_in_logs(outputs);
+  if (outputs != output_keys_) return names;
+  const std::vector<std::string> layers = layer_names(outputs_);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (const std::size_t last = outputs[i].rfind('/') + 1;
+        index_of_part(std::string_view(outputs[i]).substr(last)) >= 0)
+      names[i] = (last ? plain_path(outputs[i].substr(0, last - 1)) + '/' : "") + layers[i];
+  return names;
 }
 
 std::vector<std::string> Functional::connections() const {

@@ -7,9 +7,10 @@ namespace etude {
 
 /// A model that is defined from its inputs to its outputs, possibly several. Layers may be used more than once, and
 /// graphs may branch and merge. Data, losses, metrics and logs use the names of the input and output layers; if inputs
-/// or outputs are a dict, its names:
+/// or outputs are a dict, its names; in nested lists and dicts, the paths:
 ///
 ///     Functional model({{"age", age}, {"photo", photo}}, {{"price", price}, {"risk", risk}});
+///     Functional model({{"image", x}, {"meta/age", a}}, {{"boxes/0", b}, {"boxes/1", c}, {"score", s}});
 ///
 /// Source: keras/src/models/functional.py.
 class Functional : public Model {
@@ -36,6 +37,8 @@ class Functional : public Model {
 
  protected:
   std::vector<std::string> connections() const override;
+  /// As in Keras an output of a list has the name of its layer: "boxes/dense_1".
+  std::vector<std::string> names_in_logs(const std::vector<std::string>& outputs) const override;
 
  private:
   /// A call of a layer on Values, by their positions in a table.

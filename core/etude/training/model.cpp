@@ -194,7 +194,8 @@ std::vector<std::string> Model::names_of(const Outputs& outputs) const {
 
 Value Model::compute_loss(const StepData& data, const Outputs& y_pred) {
   const std::vector<std::string> names = names_of(y_pred);
-  Value total = losses_.empty() ? Value{} : losses_(etude::in_order(data, {}, names), y_pred, names);
+  Value total =
+      losses_.empty() ? Value{} : losses_(etude::in_order(data, {}, names), y_pred, names, names_in_logs(names));
   const auto add = [&](Value loss) { total = total ? total + loss : loss; };
   for (const Value& loss : regularization_losses()) add(ops::replica_part(loss));
   for (const Value& loss : added_losses()) add(ops::upcast(loss));
@@ -223,7 +224,7 @@ void append_figures(StepLogs& logs, const std::string& name, Value result) {
 StepLogs Model::compute_metrics(const StepData& data, const Outputs& y_pred, Value loss) {
   if (loss) track_loss(*loss_tracker_, loss, data);
   const std::vector<std::string> names = names_of(y_pred);
-  metrics_.update(etude::in_order(data, {}, names), y_pred, names);
+  metrics_.update(etude::in_order(data, {}, names), y_pred, names, names_in_logs(names));
   StepLogs logs;
   for (const auto& [name, metric] : named_metrics()) append_figures(logs, name, metric->result());
   return logs;

@@ -99,7 +99,8 @@ class Model : public Layer {
   Tensor predict(const Data& x, const PredictOptions& options = {});
   /// The same for a model of several outputs: a Tensor for each.
   std::vector<Tensor> predict_outputs(const Data& x, const PredictOptions& options = {});
-  /// The same for a model whose outputs are a dict: a Tensor for each name. Throws Error(value) for other models.
+  /// The same for a model whose outputs are a dict: a Tensor for each name, or for each path in nested lists and dicts.
+  /// Throws Error(value) for other models.
   NamedTensors predict_named(const Data& x, const PredictOptions& options = {});
 
   /// The same, batch by batch, so that the rows need not fit into memory.
@@ -174,9 +175,10 @@ class Model : public Layer {
   /// The strategy of the model.
   const StrategyPtr& strategy() const { return replicas_.strategy; }
 
-  /// The names of outputs, and of inputs, in losses, metrics and logs. Default: "output_1", …
+  /// The names of outputs in data, losses, metrics and logs; in nested lists and dicts their paths: "boxes/0". Default:
+  /// "output_1", …
   virtual std::vector<std::string> output_names() const { return {}; }
-  /// The names of inputs in data by name. Default: "input_1", …
+  /// The names of inputs in data by name; in nested lists and dicts their paths. Default: "input_1", …
   virtual std::vector<std::string> input_names() const { return {}; }
   /// input_names(), if the inputs are a dict; else empty.
   virtual std::vector<std::string> input_keys() const { return {}; }
@@ -254,6 +256,8 @@ class Model : public Layer {
   /// The inputs of each of layers(), as in summary(): "dense[1][0]" is the first output of the second call of "dense".
   /// Empty for a model whose layers form a sequence.
   virtual std::vector<std::string> connections() const { return {}; }
+  /// The names in logs of outputs that have these names. Default: the same, with the keys of nested dicts as they are.
+  virtual std::vector<std::string> names_in_logs(const std::vector<std::string>& outputs) const;
   /// Discards the compiled steps. Call it when their traces are outdated. Throws Error(state) while a loop runs.
   void forget_functions(std::string_view what);
 

@@ -41,6 +41,12 @@ StepData Model::in_model_order(const StepData& given) {
   return data;
 }
 
+std::vector<std::string> Model::names_in_logs(const std::vector<std::string>& outputs) const {
+  std::vector<std::string> names;
+  for (const std::string& output : outputs) names.push_back(plain_path(output));
+  return names;
+}
+
 NamedTensors Model::predict_named(const Data& x, const PredictOptions& options) {
   std::vector<Tensor> outputs = predict_outputs(x, options);
   return by_name(std::move(outputs), prediction_keys_, "predict_named");

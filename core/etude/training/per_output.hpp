@@ -12,14 +12,16 @@
 
 #include "etude/base/choice.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/nesting.hpp"
 #include "etude/metrics/metric.hpp"
 
 namespace etude {
 
 /// An option for a model's outputs, as in Keras: one value for all, one for each in order, or some by the outputs'
-/// names.
+/// names. In nested lists and dicts these are paths.
 ///
 ///     .loss = "mse"          .loss = {"mse", "mae"}          .loss = {{"age", "mse"}, {"name", "mae"}}
+///     .loss = {{"boxes/0", "mse"}, {"boxes/1", "mae"}, {"score", "mse"}}
 template <class T> class PerOutput {
  public:
   PerOutput() = default;
@@ -61,12 +63,12 @@ template <class T> class PerOutput {
       std::ranges::copy(list_, result.begin());
     }
     for (const auto& [name, each] : named_) {
-      const auto found = std::ranges::find(names, name);
+      const std::ptrdiff_t place = place_of(name, names);
       std::string known;
       for (const std::string& other : names) known += (known.empty() ? "" : ", ") + other;
-      check(found != names.end(), ErrorKind::value, "compile", "`", what, "` for output \"", name,
+      check(place >= 0, ErrorKind::value, "compile", "`", what, "` for output \"", name,
             "\" - expected one of: ", known, " - outputs have the names of their layers.");
-      result[static_cast<std::size_t>(found - names.begin())] = each;
+      result[static_cast<std::size_t>(place)] = each;
     }
     return result;
   }
@@ -109,13 +111,18 @@ class MetricChoices : public PerOutput<MetricList> {
   template <std::same_as<MetricsByName::value_type> Named = MetricsByName::value_type>
   MetricChoices(std::initializer_list<Named> named) : PerOutput(MetricsByName(named)) {}
 
-  /// As in PerOutput. For a model of one output all lists belong to that output, as in Keras.
+  /// As in PerOutput. For a model of one output all lists belong to that output, as in Keras. The metrics of a list of
+  /// outputs, {{"boxes", {"mae", "mse"}}}, are one for each.
   std::vector<std::optional<MetricList>> resolve(std::span<const std::string> names, std::string_view what) const {
-    if (names.size() != 1 || list().size() < 2) return PerOutput::resolve(names, what);
+    if (names.size() != 1 || list().size() < 2) return PerOutput(by_path(names)).resolve(names, what);
     MetricList all;
     for (const MetricList& each : list()) all.insert(all.end(), each.begin(), each.end());
     return {all};
   }
+
+ private:
+  /// These choices, with an entry for each element of a list of outputs.
+  PerOutput by_path(std::span<const std::string> names) const;
 };
 
 }  // namespace etude

@@ -11,6 +11,7 @@
 #include "etude/layers/projected_attention.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/input_config.hpp"
+#include "etude/saving/detail/nested_json.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/training/model.hpp"
 
@@ -20,9 +21,6 @@ namespace {
 /// The names of arguments that are tensors, in the order of Étude's inputs.
 constexpr std::array<std::string_view, 7> tensor_arguments{"inputs", "sequences",      "query",        "value",
                                                            "key",    "attention_mask", "initial_state"};
-
-/// Whether it is a history: [layer, call, output, …].
-bool is_history(const Json& json) { return json.is_array() && json.size() >= 3 && json.front().is_string(); }
 
 /// Adds the history of a tensor, or those of a list of tensors. Returns whether there was any.
 bool add_tensors(const Json& json, const std::string& layer, std::vector<const Json*>& inputs) {
@@ -38,17 +36,20 @@ bool add_tensors(const Json& json, const std::string& layer, std::vector<const J
   return std::ranges::all_of(json, [&](const Json& each) { return add_tensors(each, layer, inputs); });
 }
 
-/// Whether it is a dict of tensors, rather than a tensor.
-bool is_dict(const Json& argument) { return argument.is_object() && !argument.contains("class_name"); }
+/// Whether it is a tensor, rather than a dict of tensors.
+bool is_tensor(const Json& argument) { return argument.contains("class_name") || is_history(argument); }
 
-/// Adds the histories of a model's inputs by name, in the model's order.
-void add_dict(const Json& dict, const std::string& layer, const Layer& called, std::vector<const Json*>& inputs) {
+/// Adds the histories of a model's inputs in nested lists and dicts, in the model's order. Returns whether it is that,
+/// rather than a list of tensors.
+bool add_nested(const Json& argument, const std::string& layer, const Layer& called, std::vector<const Json*>& inputs) {
+  const Leaves leaves = leaves_of(argument, is_tensor);
   const auto* model = dynamic_cast<const Model*>(&called);
-  const std::vector<std::string> names = sorted_names(dict);
+  if (leaves.listed() || (!model && argument.is_array())) return false;
   check(model != nullptr, ErrorKind::data, "Functional", "a call of \"", layer,
         "\" with inputs by name - expected a list, or a model with such inputs - create the model in code.");
-  for (const std::ptrdiff_t place : places_of(names, model->input_names(), "x", true))
-    add_tensors(dict[names[static_cast<std::size_t>(place)]], layer, inputs);
+  for (const std::ptrdiff_t place : places_of(leaves.paths, model->input_names(), "x", true))
+    add_tensors(*leaves.values[static_cast<std::size_t>(place)], layer, inputs);
+  return true;
 }
 
 /// Adds all histories at any depth.
@@ -78,6 +79,8 @@ bool is_op(const Json& layer) {
 }
 
 }  // namespace
+
+bool is_history(const Json& json) { return json.is_array() && json.size() >= 3 && json.front().is_string(); }
 
 Json call_json(const Layer& layer, Json tensors) {
   Json arguments = Json::array(), named = Json::object();
@@ -179,9 +182,7 @@ std::vector<const Json*> CallReader::inputs(const Json& node, const std::string&
     return result;
   }
   for (const Json& argument : array_in(node, "args", layer))
-    if (is_dict(argument))
-      add_dict(argument, layer, called, result);
-    else if (!argument.is_null() && !add_tensors(argument, layer, result))
+    if (!argument.is_null() && !add_nested(argument, layer, called, result) && !add_tensors(argument, layer, result))
       wrong(layer, "args", argument);
   if (const auto named = node.find("kwargs"); named != node.end()) add_named(*named, layer, result);
   return result;

@@ -11,6 +11,9 @@
 
 namespace etude {
 
+/// Whether it is a history: [layer, call, output, …].
+bool is_history(const Json& json);
+
 /// A call of a layer on these tensors, each in JSON, with the arguments of Keras.
 Json call_json(const Layer& layer, Json tensors);
 

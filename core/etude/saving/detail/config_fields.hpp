@@ -25,6 +25,7 @@
 #include "etude/layers/text_options.hpp"
 #include "etude/optimizers/schedule.hpp"
 #include "etude/saving/detail/json.hpp"
+#include "etude/saving/detail/nested_json.hpp"
 #include "etude/training/options.hpp"
 #include "etude/training/per_output.hpp"
 
@@ -169,22 +170,30 @@ inline void read_field(const Json& json, LearningRate& field, const FieldPlace& 
   field = number;
 }
 
-/// One value for all outputs, an array with one for each, or an object by their names.
+/// An array of metrics, or one.
+inline void read_field(const Json& json, MetricList& field, const FieldPlace& place) {
+  std::vector<Choice<Metric>> all;
+  if (!json.is_null()) read_field(json.is_array() ? json : Json::array({json}), all, place);
+  field = MetricList(std::move(all));
+}
+/// Whether it is the value of one output, rather than nested values.
+template <class T> bool is_for_one_output(const Json& json) {
+  const auto is_object = [](const Json& each) { return each.contains("class_name"); };
+  if (std::is_same_v<T, MetricList> && json.is_array())
+    return std::ranges::all_of(json, [&](const Json& each) { return !each.is_structured() || is_object(each); });
+  return is_object(json);
+}
+/// One value for all outputs, an array with one for each, or nested objects and arrays.
 template <class T> void read_field(const Json& json, PerOutput<T>& field, const FieldPlace& place) {
-  if (json.is_null()) return void(field = PerOutput<T>());
-  if (json.is_array()) {
-    std::vector<T> list;
-    read_field(json, list, place);
-    field = PerOutput<T>(std::move(list));
-  } else if (json.is_object() && !json.contains("class_name")) {
-    std::map<std::string, T> named;
-    read_field(json, named, place);
-    field = PerOutput<T>(std::move(named));
-  } else {
-    T one{};
-    read_field(json, one, place);
-    field = PerOutput<T>(std::move(one));
-  }
+  if (json.empty()) return void(field = PerOutput<T>());  // null, too
+  const Leaves leaves = leaves_of(json, is_for_one_output<T>);
+  std::vector<T> values(leaves.values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) read_field(*leaves.values[i], values[i], place);
+  if (leaves.paths.front().empty()) return void(field = PerOutput<T>(std::move(values.front())));
+  if (leaves.listed()) return void(field = PerOutput<T>(std::move(values)));
+  std::map<std::string, T> named;
+  for (std::size_t i = 0; i < values.size(); ++i) named.emplace(leaves.paths[i], std::move(values[i]));
+  field = PerOutput<T>(std::move(named));
 }
 /// An array for all outputs, an array of arrays, or an object by their names.
 inline void read_field(const Json& json, MetricChoices& field, const FieldPlace& place) {
@@ -266,7 +275,13 @@ template <class T> Json field_json(const std::map<std::string, T>& field, const 
 template <class T> Json field_json(const PerOutput<T>& field, const FieldPlace& place) {
   if (field.one()) return field_json(*field.one(), place);
   if (!field.list().empty()) return field_json(field.list(), place);
-  return field.named().empty() ? Json(nullptr) : field_json(field.named(), place);
+  std::vector<std::string> paths;
+  Json values = Json::array();
+  for (const auto& [path, value] : field.named()) {
+    paths.push_back(path);
+    values.push_back(field_json(value, place));
+  }
+  return nested(paths, std::move(values));
 }
 inline Json field_json(const LearningRate& field, const FieldPlace&) {
   return field.schedule() ? object_to_json<LearningRateSchedule>(*field.schedule()) : Json(field.number());

@@ -1,10 +1,10 @@
 #include "etude/saving/detail/input_config.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/keras_form.hpp"
+#include "etude/saving/detail/nested_json.hpp"
 
 namespace etude {
 
@@ -17,16 +17,7 @@ const Json& array_in(const Json& config, const char* name, const std::string& cl
 
 Json by_name_or_listed(Json tensors, const std::vector<std::string>& names) {
   if (names.empty()) return tensors.size() == 1 ? Json(tensors.front()) : tensors;
-  Json object = Json::object();
-  for (std::size_t i = 0; i < names.size(); ++i) object[names[i]] = std::move(tensors[i]);
-  return object;
-}
-
-std::vector<std::string> sorted_names(const Json& object) {
-  std::vector<std::string> names;
-  for (const auto& [name, value] : object.items()) names.push_back(name);
-  std::ranges::sort(names);
-  return names;
+  return nested(names, std::move(tensors));
 }
 
 Json input_layer_json(const SymbolicTensor& input) {

@@ -21,10 +21,8 @@ template <class T> T field_in(const Json& config, const char* name, const std::s
   return otherwise;
 }
 
-/// Tensors in Keras's form: a list, the only one by itself, or an object if they have names.
+/// Tensors in Keras's form: a list, the only one by itself, or nested objects and arrays if they have names.
 Json by_name_or_listed(Json tensors, const std::vector<std::string>& names);
-/// The names of an object's members, sorted, as those of a dict are.
-std::vector<std::string> sorted_names(const Json& object);
 
 /// The InputLayer of an input.
 Json input_layer_json(const SymbolicTensor& input);

@@ -10,6 +10,7 @@
 #include "etude/saving/detail/input_config.hpp"
 #include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_state.hpp"
+#include "etude/saving/detail/nested_json.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/op_config.hpp"
 #include "etude/training/functional.hpp"
@@ -167,9 +168,9 @@ class GraphReader {
     for (const Json& json : array_in(config, "layers", "Functional")) add(json);
     for (const Node& node : nodes_)
       for (const Json* history : node.inputs) find_first_call(*history);
-    if (const auto outputs = config.find("output_layers"); outputs != config.end() && outputs->is_array())
-      for (const Json& history : *outputs)
-        if (history.is_array()) find_first_call(history);
+    if (const auto outputs = config.find("output_layers"); outputs != config.end() && outputs->is_structured())
+      for (const Json* history : leaves_of(*outputs, is_history).values)
+        if (history->is_array()) find_first_call(*history);
     for (std::size_t i = 0; i < nodes_.size(); ++i) wait(i);
     while (!ready_.empty()) {
       const auto [round, next] = *ready_.begin();
@@ -181,19 +182,16 @@ class GraphReader {
             "\" is called on what no layer gives - expected a graph without loops - check the text.");
   }
 
-  /// The tensors of a list or a dict of histories. A single tensor may appear without a list around it.
+  /// The tensors of nested lists and dicts of histories. A single tensor may appear without a list around it.
   SymbolicTensors tensors(const Json& config, const char* name) const {
     const auto found = config.find(name);
+    const bool is_dict = found != config.end() && found->is_object();
+    const Json& histories = is_dict ? *found : array_in(config, name, "Functional");
     std::vector<SymbolicTensor> result;
-    if (found != config.end() && found->is_object()) {
-      const std::vector<std::string> names = sorted_names(*found);
-      for (const std::string& each : names) result.push_back(tensor((*found)[each]));
-      return {std::move(result), names};
-    }
-    const Json& histories = array_in(config, name, "Functional");
-    if (!histories.empty() && histories.front().is_string()) return std::vector{tensor(histories)};
-    for (const Json& history : histories) result.push_back(tensor(history));
-    return result;
+    if (histories.empty()) return result;
+    Leaves leaves = leaves_of(histories, is_history);
+    for (const Json* history : leaves.values) result.push_back(tensor(*history));
+    return {std::move(result), leaves.listed() ? std::vector<std::string>() : std::move(leaves.paths)};
   }
 
  private:

@@ -32,19 +32,20 @@ CompiledLosses::CompiledLosses(PerOutput<Choice<Loss>> losses, PerOutput<double>
 }
 
 /// Matches losses with outputs, whose names are known after the model's first call.
-void CompiledLosses::resolve(std::span<const std::string> names) {
+void CompiledLosses::resolve(std::span<const std::string> names, std::span<const std::string> logged) {
   if (!loss_of_.empty()) return;
   const auto losses = losses_.resolve(names, "loss");
   const auto weights = weights_.resolve(names, "loss_weights");
   for (std::size_t i = 0; i < names.size(); ++i) {
     loss_of_.push_back(losses[i] ? losses[i]->object() : nullptr);
     weight_of_.push_back(weights[i].value_or(1));
-    if (names.size() > 1 && loss_of_[i]) means_.push_back(metrics::mean({.name = names[i] + "_loss"}));
+    if (names.size() > 1 && loss_of_[i]) means_.push_back(metrics::mean({.name = logged[i] + "_loss"}));
   }
 }
 
-Value CompiledLosses::operator()(const StepData& data, const Outputs& y_pred, std::span<const std::string> names) {
-  resolve(names);
+Value CompiledLosses::operator()(const StepData& data, const Outputs& y_pred, std::span<const std::string> names,
+                                 std::span<const std::string> logged) {
+  resolve(names, logged);
   Value total;
   auto mean = means_.begin();
   const LossPtr* missing = nullptr;

@@ -22,12 +22,14 @@ class CompiledLosses {
 
   /// Within a trace: the sum of the outputs' losses, each times its weight (L-23). With several outputs it also updates
   /// the means of their losses. Outputs without a target are omitted; throws Error(data) if none has a target.
-  Value operator()(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
+  /// `names` are those of the outputs, `logged` the same in logs.
+  Value operator()(const StepData& data, const Outputs& y_pred, std::span<const std::string> names,
+                   std::span<const std::string> logged);
   /// The means of single outputs' losses, unweighted: "<output>_loss".
   const std::vector<std::shared_ptr<Mean>>& means() const { return means_; }
 
  private:
-  void resolve(std::span<const std::string> names);
+  void resolve(std::span<const std::string> names, std::span<const std::string> logged);
 
   PerOutput<Choice<Loss>> losses_;
   PerOutput<double> weights_;

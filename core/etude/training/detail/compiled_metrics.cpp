@@ -1,6 +1,7 @@
 #include "etude/training/detail/compiled_metrics.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <typeinfo>
 
@@ -9,6 +10,22 @@
 #include "etude/training/detail/compiled_losses.hpp"
 
 namespace etude {
+
+MetricChoices::PerOutput MetricChoices::by_path(std::span<const std::string> names) const {
+  if (named().empty()) return *this;
+  MetricsByName all;
+  for (const auto& [name, metrics] : named()) {
+    std::vector<std::string> inside;
+    std::ranges::copy_if(names, std::back_inserter(inside), [&](const std::string& other) {
+      return other.starts_with(name + '/') && index_of_part(std::string_view(other).substr(name.size() + 1)) >= 0;
+    });
+    if (inside.size() == metrics.size() && place_of(name, names) < 0)
+      for (std::size_t i = 0; i < inside.size(); ++i) all.emplace(inside[i], MetricList(metrics[i]));
+    else
+      all.emplace(name, metrics);
+  }
+  return all;
+}
 
 CompiledMetrics::CompiledMetrics(MetricChoices metrics, MetricChoices weighted)
     : metrics_(std::move(metrics)), weighted_(std::move(weighted)) {
@@ -58,7 +75,8 @@ std::string CompiledMetrics::name_of(const std::string& metric, const std::strin
 }
 
 /// Chooses metrics by the shapes of targets and predictions.
-void CompiledMetrics::build(const StepData& data, const Outputs& y_pred, std::span<const std::string> names) {
+void CompiledMetrics::build(const StepData& data, const Outputs& y_pred, std::span<const std::string> names,
+                            std::span<const std::string> logged) {
   if (built_) return;
   for (const bool weighted : {false, true}) {
     const MetricChoices& choices = weighted ? weighted_ : metrics_;
@@ -70,7 +88,7 @@ void CompiledMetrics::build(const StepData& data, const Outputs& y_pred, std::sp
       for (const Choice<Metric>& choice : *lists[i]) {
         const MetricPtr metric =
             shared && choice.object() ? copied(*choice.object()) : metrics::get(choice, y_true, y_pred[i].shape());
-        const std::string prefix = names.size() > 1 ? names[i] + '_' : "";
+        const std::string prefix = names.size() > 1 ? logged[i] + '_' : "";
         entries_.push_back({metric, name_of(metric->name(), prefix, weighted), i, weighted});
       }
     }
@@ -78,8 +96,9 @@ void CompiledMetrics::build(const StepData& data, const Outputs& y_pred, std::sp
   built_ = true;
 }
 
-void CompiledMetrics::update(const StepData& data, const Outputs& y_pred, std::span<const std::string> names) {
-  build(data, y_pred, names);
+void CompiledMetrics::update(const StepData& data, const Outputs& y_pred, std::span<const std::string> names,
+                             std::span<const std::string> logged) {
+  build(data, y_pred, names, logged);
   if (data.y.empty()) return;
   for (const auto& [metric, name, output, weighted] : entries_) {
     check(output < data.y.size(), ErrorKind::data, "fit", data.y.size(), " targets for metric \"", name,

@@ -23,7 +23,9 @@ class CompiledMetrics {
   /// Throws Error(value) for unknown names, and for an object that is passed twice.
   CompiledMetrics(MetricChoices metrics, MetricChoices weighted);
   /// Within a trace: updates the metrics with a batch. The first batch determines the meaning of "accuracy" (M-1).
-  void update(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
+  /// `names` are those of the outputs, `logged` the same in logs.
+  void update(const StepData& data, const Outputs& y_pred, std::span<const std::string> names,
+              std::span<const std::string> logged);
   /// Resets the passed objects before the first batch, because another model may have updated them.
   void reset_given();
   /// Empty before the first batch.
@@ -31,7 +33,8 @@ class CompiledMetrics {
 
  private:
   std::string name_of(const std::string& metric, const std::string& prefix, bool weighted) const;
-  void build(const StepData& data, const Outputs& y_pred, std::span<const std::string> names);
+  void build(const StepData& data, const Outputs& y_pred, std::span<const std::string> names,
+             std::span<const std::string> logged);
 
   MetricChoices metrics_, weighted_;
   std::vector<Entry> entries_;

@@ -1,0 +1,52 @@
+#include "etude/saving/detail/nested_json.hpp"
+
+#include <algorithm>
+
+#include "etude/base/nesting.hpp"
+
+namespace etude {
+namespace {
+
+void add_leaves(const Json& json, const std::string& path, bool (*is_leaf)(const Json&), Leaves& leaves) {
+  if (!json.is_structured() || json.empty() || is_leaf(json)) {
+    leaves.paths.push_back(path);
+    leaves.values.push_back(&json);
+    return;
+  }
+  const std::string before = path.empty() ? "" : path + '/';
+  if (json.is_array()) {
+    for (std::size_t i = 0; i < json.size(); ++i) add_leaves(json[i], before + std::to_string(i), is_leaf, leaves);
+    return;
+  }
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  std::ranges::sort(keys);
+  for (const std::string& key : keys) add_leaves(json[key], before + part_of_key(key), is_leaf, leaves);
+}
+
+}  // namespace
+
+bool Leaves::listed() const {
+  return std::ranges::all_of(paths, [](const std::string& path) { return path.empty() || index_of_part(path) >= 0; });
+}
+
+Leaves leaves_of(const Json& json, bool (*is_leaf)(const Json&)) {
+  Leaves leaves;
+  add_leaves(json, "", is_leaf, leaves);
+  return leaves;
+}
+
+Json nested(std::span<const std::string> paths, Json leaves) {
+  Json result;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    Json* at = &result;
+    for_each_part(paths[i], [&](std::string_view part) {
+      const std::ptrdiff_t index = index_of_part(part);
+      at = index < 0 ? &(*at)[key_of_part(part)] : &(*at)[static_cast<std::size_t>(index)];
+    });
+    *at = std::move(leaves[i]);
+  }
+  return result;
+}
+
+}  // namespace etude

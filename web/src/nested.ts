@@ -1,0 +1,71 @@
+/**
+ * Nested lists and objects, and their flat form: the values, and a name for each, its path. The names of
+ * {image: x, meta: {age: a, sizes: [s, t]}} are "image", "meta/age", "meta/sizes/0" and "meta/sizes/1", in core too
+ * (core/etude/base/nesting.hpp). A list of values has no names.
+ */
+export type Nested<T> = T | readonly Nested<T>[] | { readonly [name: string]: Nested<T> };
+export interface Flat {
+  names: string[];
+  values: unknown[];
+}
+
+const isIndex = (part: string) => /^(0|[1-9]\d{0,8})$/.test(part);
+const partOf = (key: string) => (key === '' || isIndex(key) ? '~2' : '') + key.replace(/~(?=[012])/g, '~0').replaceAll('/', '~1');
+const keyOf = (part: string) => part.replace(/~[012]/g, (escape) => ['~', '/', ''][Number(escape[1])] as string);
+
+/** Whether it is a plain object: no promise, no Map, no Tensor. */
+export const isDict = (value: unknown): value is Record<string, unknown> => isPlain(value) && Object.keys(value).length > 0;
+const isPlain = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && (Object.getPrototypeOf(value) ?? Object.prototype) === Object.prototype;
+/** Whether it is an array whose rows are provided on demand, which may be a plain object. */
+const isLazy = (value: object) => 'shape' in value && 'dtype' in value && 'slice' in value;
+
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
+/** Whether it is a list of arrays, rather than an array as nested lists of numbers. */
+const isListOfArrays = (value: unknown): value is unknown[] =>
+  Array.isArray(value) && typeof value[0] !== 'number' && value.some((each) => isObject(each) || isListOfArrays(each));
+const isListOfLists = (value: unknown): value is unknown[] => Array.isArray(value) && value.some((each) => Array.isArray(each) || isDict(each));
+
+/** The values in nested lists and objects. Of empty ones inside others they are the values. */
+export function flatten(value: unknown, isList: (value: unknown) => value is unknown[] = Array.isArray): Flat {
+  const names: string[] = [];
+  const values: unknown[] = [];
+  let isNested = false;
+  const add = (each: unknown, path: string, depth: number): void => {
+    const inside = (part: string | number) => (depth ? `${path}/${part}` : `${part}`);
+    const dict = isPlain(each) && !isLazy(each) ? Object.keys(each).sort() : undefined;
+    const count = dict?.length ?? (isList(each) ? each.length : -1);
+    if (depth ? count < 1 : count < 0) {
+      names.push(path);
+      values.push(each);
+      return;
+    }
+    if (depth || dict) isNested = true;
+    if (dict) for (const key of dict) add((each as Record<string, unknown>)[key], inside(partOf(key)), depth + 1);
+    else for (let i = 0; i < count; ++i) add((each as unknown[])[i], inside(i), depth + 1);
+  };
+  add(value, '', 0);
+  return { names: isNested ? names : [], values };
+}
+/** The same for arrays, which may be nested lists of numbers. */
+export const flattenData = (value: unknown): Flat => flatten(value, isListOfArrays);
+/** The same for metrics, of which an output may have a list. */
+export const flattenMetrics = (value: unknown): Flat => flatten(value, isListOfLists);
+
+/** Nested lists and objects with these values at these paths. */
+export function pack<T>(names: readonly string[], values: readonly T[]): Nested<T> {
+  return packed(names.map((name, i) => [name.split('/'), values[i] as T]));
+}
+function packed<T>(leaves: [path: string[], value: T][]): Nested<T> {
+  const inside = new Map<string, [string[], T][]>();
+  for (const [[part, ...path], value] of leaves) {
+    if (part === undefined) return value;
+    if (!inside.has(part)) inside.set(part, []);
+    inside.get(part)?.push([path, value]);
+  }
+  const parts = [...inside].map(([part, leaves]) => [part, packed(leaves)] as const);
+  if (!parts.every(([part]) => isIndex(part))) return Object.fromEntries(parts.map(([part, value]) => [keyOf(part), value]));
+  const list: Nested<T>[] = [];
+  for (const [part, value] of parts) list[Number(part)] = value;
+  return list;
+}
