@@ -88,7 +88,7 @@ Value fitted_to(const SymbolicTensor& input, Value given, const std::string& whe
     fits = wanted[static_cast<std::ptrdiff_t>(axis)] == -1 ||
            x.shape()[static_cast<std::ptrdiff_t>(axis)] == wanted[static_cast<std::ptrdiff_t>(axis)];
   check(fits, ErrorKind::shape, where, "data of shape ", shape, " for input \"", input.name(), "\" - expected ", wanted,
-        ", where -1 is any batch size - check the data.");
+        ", where -1 is any extent - check the data.");
   return x.with_mask(given.mask());
 }
 
