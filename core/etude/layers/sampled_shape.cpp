@@ -57,86 +57,82 @@ class ShapesOfCall {
   ShapesOfCall(Layer& layer, const std::vector<SampledShape>& inputs, bool unknown, bool alike)
       : layer_(layer), inputs_(inputs), unknown_(unknown), alike_(alike) {}
 
-  /// An op is traced for two numbers of rows, since it may move the batch axis, or reduce it. Layers keep it, and may
-  /// be built for one number of rows.
-  std::vector<SampledShape> outputs() {
-    Layer::Building building;
-    if (unknown_ && !layer_.built()) check_variables();
-    const Described one = traced(&SampledShape::of_one, Pass::first);
-    const Described many = layer_.is_operation() ? traced(&SampledShape::of_many, Pass::first) : rows_of(one);
-    const Described longer = unknown_ ? traced(&SampledShape::of_longer, Pass::again) : one;
-    std::vector<SampledShape> outputs;
-    for (std::size_t i = 0; i < one.size(); ++i) {
-      bool same_rank = true;
-      for (const Described* other : {&many, &longer})
-        same_rank &= other->size() == one.size() && (*other)[i].first.rank() == one[i].first.rank();
-      check(same_rank, ErrorKind::shape, layer_.where(),
-            "outputs that differ in number or rank for other extents of its inputs - expected the same for any batch "
-            "- choose axes independently of extents.");
-      outputs.emplace_back(one[i].first, many[i].first, longer[i].first, one[i].second);
-    }
-    building.keep();
-    return outputs;
-  }
-
+  std::vector<SampledShape> outputs() const;
   std::string where() const { return layer_.where(); }
 
  private:
-  using Described = std::vector<std::pair<Shape, DType>>;
-
   /// The outputs, in a trace that is discarded. The first one builds the layer.
-  Described traced(Extents extents, Pass pass) const {
-    const ShapeTrace scope(pass);
-    Graph graph;
-    const Trace trace(graph);
-    std::vector<Value> values;
-    const std::vector<Shape> shapes = shapes_of(inputs_, extents, alike_);
-    for (std::size_t i = 0; i < shapes.size(); ++i) values.push_back(graph.input(shapes[i], inputs_[i].dtype));
-    Described outputs;
-    for (const Value& y : layer_(values)) outputs.emplace_back(y.shape(), y.dtype());
-    return outputs;
-  }
-
-  /// A layer's outputs for many rows.
-  Described rows_of(Described outputs) const {
-    const SampledShape& input = inputs_.front();
-    for (auto& [shape, dtype] : outputs) {
-      check(shape.rank() > 0 && shape[0] == input.of_one[0], ErrorKind::shape, layer_.where(), "an output of shape ",
-            shape, " for a batch of one - expected [batch, ..] - use layers that keep the batch axis.");
-      shape[0] = input.of_many[0];
-    }
-    return outputs;
-  }
-
-  /// The variables that the layer would have. They are discarded.
-  std::vector<Variable> variables_for(Extents extents) const {
-    const Layer::Building building;
-    traced(extents, Pass::trial);
-    return layer_.variables();
-  }
-
-  void check_variables() const {
-    const auto some = variables_for(&SampledShape::of_one), others = variables_for(&SampledShape::of_longer);
-    for (std::size_t i = 0; i < some.size(); ++i) {
-      Shape shape = some[i].shape();
-      if (i < others.size()) forget_differing(shape, others[i].shape());
-      check(std::ranges::count(shape, -1) == 0, ErrorKind::shape, layer_.where(), "its variable \"", some[i].name(),
-            "\" of shape ", shape, " depends on them - expected known extents there - set them in the input's shape.");
-    }
-  }
+  std::vector<Value> traced(Graph& graph, Extents extents, Pass pass) const;
+  void check_variables() const;
 
   Layer& layer_;
   const std::vector<SampledShape>& inputs_;
   bool unknown_, alike_;
 };
 
+std::vector<Value> ShapesOfCall::traced(Graph& graph, Extents extents, Pass pass) const {
+  const ShapeTrace scope(pass);
+  const Trace trace(graph);
+  std::vector<Value> values;
+  const std::vector<Shape> shapes = shapes_of(inputs_, extents, alike_);
+  for (std::size_t i = 0; i < shapes.size(); ++i) values.push_back(graph.input(shapes[i], inputs_[i].dtype));
+  return layer_(values);
+}
+
+/// An op is traced for two numbers of rows, since it may move the batch axis, or reduce it. Layers keep it, and may be
+/// built for one number of rows.
+std::vector<SampledShape> ShapesOfCall::outputs() const {
+  Layer::Building building;
+  if (unknown_ && !layer_.built()) check_variables();
+  Graph graphs[3];
+  const std::vector<Value> one = traced(graphs[0], &SampledShape::of_one, Pass::first);
+  const std::vector<Value> many = layer_.is_operation() ? traced(graphs[1], &SampledShape::of_many, Pass::first) : one;
+  const std::vector<Value> longer = unknown_ ? traced(graphs[2], &SampledShape::of_longer, Pass::again) : one;
+  std::vector<SampledShape> outputs;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    const auto same_rank = [&](const std::vector<Value>& other) {
+      return other.size() == one.size() && other[i].shape().rank() == one[i].shape().rank();
+    };
+    check(same_rank(many) && same_rank(longer), ErrorKind::shape, layer_.where(),
+          "outputs that differ in number or rank for other extents of its inputs - expected the same for any batch - "
+          "choose axes independently of extents.");
+    Shape of_many = many[i].shape();
+    if (!layer_.is_operation()) {
+      check(of_many.rank() > 0 && of_many[0] == inputs_[0].of_one[0], ErrorKind::shape, layer_.where(),
+            "an output of shape ", of_many,
+            " for a batch of one - expected [batch, ..] - use layers that keep the batch axis.");
+      of_many[0] = inputs_[0].of_many[0];
+    }
+    outputs.emplace_back(one[i].shape(), of_many, longer[i].shape(), one[i].dtype());
+  }
+  building.keep();
+  return outputs;
+}
+
+/// Compares the variables that the layer would have for two extents. They are discarded.
+void ShapesOfCall::check_variables() const {
+  std::vector<Variable> of[2];
+  for (const bool longer : {false, true}) {
+    const Layer::Building building;
+    Graph graph;
+    traced(graph, longer ? &SampledShape::of_longer : &SampledShape::of_one, Pass::trial);
+    of[longer] = layer_.variables();
+  }
+  for (std::size_t i = 0; i < std::min(of[0].size(), of[1].size()); ++i) {
+    Shape shape = of[0][i].shape();
+    forget_differing(shape, of[1][i].shape());
+    check(std::ranges::count(shape, -1) == 0, ErrorKind::shape, layer_.where(), "its variable \"", of[0][i].name(),
+          "\" of shape ", shape, " depends on them - expected known extents there - set them in the input's shape.");
+  }
+}
+
 std::vector<SampledShape> sampled_outputs(Layer& layer, const std::vector<SampledShape>& inputs) {
   const bool unknown = std::ranges::any_of(inputs, [](const SampledShape& x) { return x.of_one != x.of_longer; });
-  ShapesOfCall call(layer, inputs, unknown, false);
-  if (!unknown) return call.outputs();
+  const ShapesOfCall call(layer, inputs, unknown, false);
   try {
     return call.outputs();
   } catch (const Error& error) {
+    if (!unknown) throw;
     if (inputs.size() > 1) try {
         return ShapesOfCall(layer, inputs, true, true).outputs();
       } catch (const Error&) {
@@ -145,6 +141,10 @@ std::vector<SampledShape> sampled_outputs(Layer& layer, const std::vector<Sample
     fail(error.kind(), call.where(), "called on a tensor of shape ", inputs.front().shape, ", with ",
          SampledShape::sample, " and ", SampledShape::longer, " for unknown extents: ", std::string_view(error.what()));
   }
+}
+
+void build_for_any(Layer& layer, const Shape& shape, DType dtype) {
+  sampled_outputs(layer, {SampledShape::of_input(shape, dtype)});
 }
 
 }  // namespace etude

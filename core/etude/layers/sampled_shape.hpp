@@ -38,5 +38,7 @@ struct SampledShape {
 /// The outputs of a call of `layer`, which is built for it. Throws Error(shape) if the shape of a variable depends on
 /// unknown extents, or if the layer does not accept any. An unknown extent fits to each other extent, as in Keras.
 std::vector<SampledShape> sampled_outputs(Layer& layer, const std::vector<SampledShape>& inputs);
+/// Builds `layer` for an input of this shape, where -1 is an unknown extent.
+void build_for_any(Layer& layer, const Shape& shape, DType dtype);
 
 }  // namespace etude

@@ -384,7 +384,7 @@ void Model::build(const Shape& input_shape) {
   if (shape.rank() && shape[0] < 0) shape[0] = 1;
   if (std::ranges::count(shape, -1)) {
     const Strategy::Scope scope(strategy());
-    return static_cast<void>(sampled_outputs(*this, {SampledShape::of_input(shape, floatx())}));
+    return build_for_any(*this, shape, floatx());
   }
   build_on({{shape, floatx()}});
 }
