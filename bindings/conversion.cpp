@@ -149,6 +149,13 @@ Variable Conversion<Variable>::from(const val& value, const Where& where) {
   return *value.as<std::shared_ptr<Variable>>();
 }
 
+Shape Conversion<Shape>::from(const val& value, const Where& where) {
+  val extents = value.isArray() ? value.call<val>("slice") : value;
+  for (int axis = value.isArray() ? value["length"].as<int>() : 0; axis-- > 0;)
+    if (extents[axis].isNull()) extents.set(axis, -1);
+  return Shape(from_js<std::vector<std::int64_t>>(extents, where));
+}
+
 Tensor Conversion<Tensor>::from(const val& value, const Where& where) {
   const val tensor = call_host("tensor", value), bytes = tensor["bytes"];
   Tensor result(from_js<Shape>(tensor["shape"], where), from_js<DType>(tensor["dtype"], where));

@@ -143,12 +143,11 @@ template <class T> struct Conversion<std::map<std::string, T>> {
   static std::string made() { return "Record<string, " + Conversion<T>::made() + ">"; }
 };
 
+/// null is an unknown extent, -1.
 template <> struct Conversion<Shape> {
-  static Shape from(const val& value, const Where& where) {
-    return Shape(from_js<std::vector<std::int64_t>>(value, where));
-  }
+  static Shape from(const val& value, const Where& where);
   static val to(const Shape& shape) { return to_js(std::vector<std::int64_t>(shape.begin(), shape.end())); }
-  static std::string given() { return "readonly number[]"; }
+  static std::string given() { return "readonly (number | null)[]"; }
   static std::string made() { return "number[]"; }
 };
 

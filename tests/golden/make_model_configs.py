@@ -43,7 +43,7 @@ def add(model, x):
 
 add(keras.Sequential([keras.Input((4,)), layers.Dense(3, activation="relu"), layers.BatchNormalization(), layers.Dropout(0.5),
                       layers.RMSNormalization(), layers.Dense(2, kernel_regularizer="l2", kernel_constraint="max_norm")]), numbers((3, 4)))
-images = keras.Input((6, 6, 2))
+images = keras.Input((None, None, 2))
 y = layers.Conv2D(3, 3, padding="same", activation="swish")(images)
 y = layers.Add()([y, layers.DepthwiseConv2D(1, depth_multiplier=1)(layers.Conv2D(3, 1)(images))])
 y = layers.GlobalAveragePooling2D()(layers.MaxPooling2D()(y))
@@ -60,7 +60,7 @@ add(keras.Model(steps, layers.Flatten()(layers.Concatenate()([inner(steps), inne
 steps, others, state = keras.Input((5, 4)), keras.Input((6, 4)), keras.Input((3,))
 y = layers.MultiHeadAttention(2, 3)(value=others, query=steps)
 add(keras.Model([steps, others, state], layers.GRU(3)(y, initial_state=state)), [numbers((2, 5, 4)), numbers((2, 6, 4)), numbers((2, 3))])
-ids = keras.Input((4,), dtype="int32")
+ids = keras.Input((None,), dtype="int32")
 model = keras.Model(ids, layers.Dense(2)(layers.LSTM(3)(layers.Embedding(7, 4, mask_zero=True)(ids))))
 model.compile(keras.optimizers.SGD(0.25, momentum=0.5), keras.losses.MeanSquaredError(), metrics=["mae"], loss_weights=[0.5])
 add(model, np.array([[1, 2, 0, 0], [6, 3, 5, 0]], "int32"))

@@ -3,9 +3,9 @@
 
     python keras_applications.py PROGRAM [NAME…]
 
-PROGRAM is the binary etude_models. Keras saves each architecture, for small inputs and with random weights, as a .keras
-file, and as its description with a .weights.h5 file. From both, Etude must compute what Keras computes, and make a step of
-training with Keras's losses before and after it. Failures are listed; the status is 1 if there are any.
+PROGRAM is the binary etude_models. Keras saves each architecture, for small inputs or for those of any size, and with random
+weights, as a .keras file, and as its description with a .weights.h5 file. From both, Etude must compute what Keras computes, and
+make a step of training with Keras's losses before and after it. Failures are listed; the status is 1 if there are any.
 """
 import json
 import os
@@ -47,7 +47,16 @@ def application(name, size):
     return lambda: getattr(keras.applications, name)(weights=None, input_shape=(size, size, 3), classes=5)
 
 
-MODELS = {"MobileNetV2": application("MobileNetV2", 64), "EfficientNetB0": application("EfficientNetB0", 64),
+def of_any_size(name):
+    """An architecture without its top, for images of any size."""
+    def make():
+        base = getattr(keras.applications, name)(include_top=False, weights=None, input_shape=(None, None, 3))
+        return keras.Model(base.input, layers.Dense(5, activation="softmax")(layers.GlobalAveragePooling2D()(base.output)))
+
+    return make
+
+
+MODELS = {"MobileNetV2": of_any_size("MobileNetV2"), "EfficientNetB0": application("EfficientNetB0", 64),
           "ResNet50V2": application("ResNet50V2", 64), "VGG16": application("VGG16", 32), "DistilBERT": distilbert}
 
 
@@ -71,7 +80,7 @@ def draw_weights(model):
 
 def inputs_of(model):
     for each in model.inputs:
-        shape = (8, *each.shape[1:])
+        shape = (8, *(extent or 64 for extent in each.shape[1:]))
         if each.name == "padding_mask":
             yield (np.arange(12) < np.array([[12], [7], [9], [3], [12], [1], [5], [8]])).astype("int32")
         elif str(each.dtype) == "int32":

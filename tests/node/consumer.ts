@@ -235,7 +235,7 @@ export const fitted = [
 export const variant: et.Variant | undefined = et.variant;
 
 // Ops of SymbolicTensors give SymbolicTensors.
-const symbol: et.SymbolicTensor = et.input({ shape: [4] });
+const symbol: et.SymbolicTensor = et.input({ shape: [null, 4] });
 const halves: et.SymbolicTensor[] = et.ops.split(et.ops.add(symbol, et.tensor([1, 2, 3, 4])), 2, -1);
 const joined: et.SymbolicTensor = et.ops.concatenate([et.ops.multiply(2, symbol), ...halves]);
 const known: et.Model = et.sequential([symbol, et.layers.inputLayer({ shape: [4] }), dense]);

@@ -34,6 +34,23 @@ test('a single input and a single output need no list', async () => {
   assertClose((await model.predict(ones, quiet)).data, [2, 2, 2, 2]);
 });
 
+test('an extent of null is unknown: that of each batch may be another one', async () => {
+  const images = et.input({ shape: [null, null, 1] });
+  assert.deepEqual(images.shape, [-1, -1, -1, 1]);
+  const sums = layers.conv2d({ filters: 1, kernelSize: 2, useBias: false, kernelInitializer: 'ones' }).apply(images);
+  const model = et.model({ inputs: images, outputs: layers.globalMaxPooling2d().apply(sums) });
+  const copy = et.modelFromJson(model.toJson());
+  copy.setWeights(model.getWeights());
+  for (const [height, width] of [[2, 3], [5, 4]])
+    for (const each of [model, copy])
+      assertClose((await each.predict(et.tensor(new Float32Array(height * width).fill(1), [1, height, width, 1]), quiet)).data, [4]);
+  const built = et.sequential([unit('built')]);
+  built.build([null, null, 2]);
+  assert.deepEqual(built.layers[0].outputShape, [1, -1, 1]);
+  await assertError(() => unit('top').apply(layers.flatten().apply(images)), 'shape', '"top/kernel" of shape [-1, 1]');
+  await assertError(() => et.input({ shape: [undefined, 1] }), 'value', 'a whole number');
+});
+
 test('losses, weights and metrics are passed for all outputs, as lists or by name', async () => {
   const model = twoOutputs();
   assert.deepEqual(model.outputNames, ['sum', 'twice']);

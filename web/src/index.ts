@@ -122,7 +122,10 @@ export const utils: Omit<Family<'utils'>, 'imageDatasetFromDirectory' | 'loadImg
   readonly loadImg: typeof loadImg;
 } = /* @__PURE__ */ family('utils', { imageDatasetFromDirectory, loadImg }) as never;
 
-/** An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). */
+/**
+ * An input of a model's description: data [batch, ...shape]. Apply layers to it: layer.apply(x). An extent of null is
+ * unknown: `et.input({ shape: [null, null, 3] })` accepts images of any size.
+ */
 export const input = /* @__PURE__ */ late('input');
 /**
  * d loss / d each variable, or each Value of the step; null if the loss does not depend on it. Can be differentiated

@@ -270,8 +270,8 @@ export class Model extends LayerBase {
   toJson(): string {
     return module.model_toJson(this.handle);
   }
-  /** Builds the layers for inputs of this shape, batch axis included (-1 for any). */
-  build(inputShape: readonly number[]): void {
+  /** Builds the layers for inputs of this shape, batch axis included; null is an unknown extent. */
+  build(inputShape: readonly (number | null)[]): void {
     module.build(this.handle, inputShape);
   }
   /** Prints layers, output shapes and parameters, in the format of Keras: to stdout, or through printFn. */

@@ -43,8 +43,8 @@ struct ConvLSTMOptions {
 /// An LSTM of images: convolutions in place of its products. [batch, steps, .., channels] -> [batch, .., filters], or
 /// [batch, steps, .., filters] with return_sequences. The window moves over the inputs with the strides, padding and
 /// dilation given; over the states with strides 1 and padding "same". kernel [*kernel_size, channels, 4 · filters],
-/// recurrent_kernel [*kernel_size, filters, 4 · filters], bias [4 · filters], in the order i, f, g, o. Its images all
-/// have the extents for which it was built. Throws the errors of Convolution, too.
+/// recurrent_kernel [*kernel_size, filters, 4 · filters], bias [4 · filters], in the order i, f, g, o. Throws the
+/// errors of Convolution, too.
 /// Source: keras/src/layers/rnn/conv_lstm.py; Shi et al., 2015.
 class ConvLSTM : public Recurrent {
  public:

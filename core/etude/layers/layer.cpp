@@ -9,6 +9,7 @@
 #include "etude/base/detail/utf8.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/layers/shape_trace.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
@@ -171,8 +172,13 @@ Outputs Layer::operator()(const std::vector<Value>& given, bool training) {
   Outputs outputs = call_with(inputs, training);
   if (graph.free_reads() > reads) track(graph.take_free_reads(reads), made);
   check(!outputs.empty(), ErrorKind::value, where(), "no output - expected a Value - return a Value from call().");
+  const bool again = ShapeTrace::pass() == ShapeTrace::Pass::again;
   if (!input_shape_) input_shape_ = inputs.front().shape();
-  output_shape_ = outputs.front().shape();
+  if (!again || !output_shape_) output_shape_ = outputs.front().shape();
+  if (again) {
+    forget_differing(*input_shape_, inputs.front().shape());
+    forget_differing(*output_shape_, outputs.front().shape());
+  }
   output_keys_ = outputs.names();
   for (Value& y : outputs) {
     if (!y.mask()) y = y.with_mask(mask_of(inputs, y));

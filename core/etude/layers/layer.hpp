@@ -315,6 +315,7 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   void regularize_activity(Value y) const;
   void track(const std::vector<Variable>& read, std::uint64_t made_before);
   friend std::shared_ptr<const LayerCall> noted(std::shared_ptr<const LayerCall> call);
+  friend class ShapesOfCall;
 
   std::string class_name_, name_;
   DTypePolicy policy_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/layers/shape_trace.hpp"
 #include "etude/ops/elementwise.hpp"
 
 namespace etude {
@@ -74,8 +75,9 @@ Variable Layer::add_weight(const Weight& weight) {
   const std::string name = name_ + '/' + weight.name;
   Variable variable;
   try {
-    if (unset_variables) {
-      initializer->skip();
+    const bool trial = ShapeTrace::pass() == ShapeTrace::Pass::trial;
+    if (trial || unset_variables) {
+      if (!trial) initializer->skip();
       variable = Variable::unset(name, weight.shape, variable_dtype(), weight.trainable, weight.aggregation);
     } else {
       variable = Variable(name, (*initializer)(weight.shape, variable_dtype()), weight.trainable, weight.aggregation);
@@ -104,8 +106,9 @@ std::vector<Value> Layer::regularization_losses() const {
 
 Variable Layer::add_state(const std::string& name, const Shape& shape, DType dtype) {
   const std::string full = name_ + '/' + name;
-  Variable& state = states_.emplace_back(unset_variables ? Variable::unset(full, shape, dtype, false)
-                                                         : Variable(full, Tensor(shape, dtype), false));
+  const bool unset = unset_variables || ShapeTrace::pass() == ShapeTrace::Pass::trial;
+  Variable& state = states_.emplace_back(unset ? Variable::unset(full, shape, dtype, false)
+                                               : Variable(full, Tensor(shape, dtype), false));
   state.set_managed();
   return state;
 }

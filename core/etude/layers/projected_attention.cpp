@@ -5,6 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/layers/detail/causal_mask.hpp"
+#include "etude/layers/shape_trace.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
@@ -24,6 +25,8 @@ std::vector<std::uint8_t> inverse(const std::vector<std::uint8_t>& order) {
 
 template <class Attends>
 Value mask_of_steps(const char* name, std::int64_t steps, std::int64_t sources, Attends attends) {
+  if (ShapeTrace::pass() != ShapeTrace::Pass::none)  // such steps may be many
+    return Graph::current().constant(1, DType::boolean, {steps, sources});
   Tensor mask({steps, sources}, DType::boolean);
   const auto data = mask.data<bool>();
   for (std::int64_t i = 0; i < steps; ++i)

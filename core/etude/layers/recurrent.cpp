@@ -64,7 +64,8 @@ void Recurrent::check_input(const Value& x) const {
   const Shape sample = built_shape_.slice(2, built_shape_.rank());
   std::string expected;
   for (const std::int64_t extent : sample) expected += ", " + std::to_string(extent);
-  check(shape.rank() == built_shape_.rank() && shape.slice(2, shape.rank()) == sample, ErrorKind::shape, where(),
+  const bool of_images = shape.rank() > 3;  // of any extents: the cell checks their channels
+  check(shape.rank() == built_shape_.rank() && (of_images || shape[2] == sample[0]), ErrorKind::shape, where(),
         "expected input of shape [batch, steps", expected, "], received ", shape,
         ". The layer was built for such steps; build a new layer or check the data.");
   if (kept_.empty()) return;

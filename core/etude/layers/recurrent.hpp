@@ -50,7 +50,7 @@ template <class Options> RecurrentOptions recurrent_options(const Options& optio
 /// with zero_output_for_mask it returns zeros. The outputs of each step keep the mask. With go_backwards the
 /// steps are processed, and returned, from the last to the first. A stateful layer starts a batch with the final
 /// state of the previous one. The loop's body is compiled once, for any number of steps. Throws Error(shape) for
-/// inputs of another rank, or of other extents of a step, than at its build. Source: keras/src/layers/rnn/rnn.py.
+/// inputs of another rank, or of other features of a step, than at its build. Source: keras/src/layers/rnn/rnn.py.
 class Recurrent : public Layer {
  public:
   using Product = Recurrent;

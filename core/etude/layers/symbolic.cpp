@@ -11,14 +11,6 @@
 
 namespace etude {
 
-LayerCall::Output::Output(Shape one_row, Shape many_rows, DType type)
-    : shape(one_row), dtype(type), of_one(std::move(one_row)), of_many(std::move(many_rows)) {
-  for (std::size_t i = 0; i < shape.rank(); ++i) {
-    const auto axis = static_cast<std::ptrdiff_t>(i);
-    if (of_one[axis] != of_many[axis]) shape[axis] = -1;
-  }
-}
-
 const Shape& SymbolicTensor::shape() const { return call_->outputs[output_].shape; }
 DType SymbolicTensor::dtype() const { return call_->outputs[output_].dtype; }
 const std::string& SymbolicTensor::name() const { return call_->layer->name(); }
@@ -74,13 +66,14 @@ InputLayer::InputLayer(const InputOptions& options)
       shape_(options.shape),
       dtype_(options.dtype.empty() ? floatx() : dtype_from_name(options.dtype)) {
   for (const std::int64_t extent : shape_)
-    check(extent > 0, ErrorKind::shape, "input", "shape ", shape_,
-          " - expected positive extents, without the batch axis - pass the shape of one sample.");
+    check(extent > 0 || extent == -1, ErrorKind::shape, "input", "shape ", shape_,
+          " - expected positive extents, or -1 for unknown ones, without the batch axis - pass the shape of one "
+          "sample.");
   set_built(shape_.with(0, -1));
 }
 
 SymbolicTensor InputLayer::tensor() {
-  const LayerCall::Output output(shape_.with(0, 1), shape_.with(0, LayerCall::many), dtype_);
+  const auto output = LayerCall::Output::of_input(shape_.with(0, -1), dtype_);
   return {noted(std::make_shared<LayerCall>(LayerCall{shared_from_this(), {}, {output}})), 0};
 }
 
@@ -94,55 +87,16 @@ Value fitted_to(const SymbolicTensor& input, Value given, const std::string& whe
   if (shape.rank() == wanted.rank() + 1 && shape[-1] == 1) x = ops::squeeze(given, -1);
   bool fits = x.shape().rank() == wanted.rank();
   for (std::size_t axis = 1; fits && axis < wanted.rank(); ++axis)
-    fits = x.shape()[static_cast<std::ptrdiff_t>(axis)] == wanted[static_cast<std::ptrdiff_t>(axis)];
+    fits = wanted[static_cast<std::ptrdiff_t>(axis)] == -1 ||
+           x.shape()[static_cast<std::ptrdiff_t>(axis)] == wanted[static_cast<std::ptrdiff_t>(axis)];
   check(fits, ErrorKind::shape, where, "data of shape ", shape, " for input \"", input.name(), "\" - expected ", wanted,
-        ", where -1 is any batch size - check the data.");
+        ", where -1 is any extent - check the data.");
   return x.with_mask(given.mask());
 }
 
 namespace {
 
-using Described = std::vector<std::pair<Shape, DType>>;
-
 std::string where_of(const Layer& layer) { return std::string(layer.class_name()) + " \"" + layer.name() + '"'; }
-
-/// The outputs of a call for a number of rows, in a trace that is discarded. The first call builds the layer.
-Described traced(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs, Shape LayerCall::Output::* rows) {
-  Graph graph;
-  const Trace trace(graph);
-  std::vector<Value> values;
-  for (const SymbolicTensor& x : inputs) values.push_back(graph.input(x.call()->outputs[x.output()].*rows, x.dtype()));
-  Described outputs;
-  for (const Value& y : (*layer)(values)) outputs.emplace_back(y.shape(), y.dtype());
-  return outputs;
-}
-
-/// An op is traced for two numbers of rows, since it may move the batch axis, or reduce it. Layers keep it, and may be
-/// built for one number of rows.
-std::vector<LayerCall::Output> outputs_of(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
-  const Described one = traced(layer, inputs, &LayerCall::Output::of_one);
-  std::vector<LayerCall::Output> outputs;
-  if (layer->is_operation()) {
-    const Described many = traced(layer, inputs, &LayerCall::Output::of_many);
-    for (std::size_t i = 0; i < one.size(); ++i) {
-      const bool same_rank = many.size() == one.size() && many[i].first.rank() == one[i].first.rank();
-      check(same_rank, ErrorKind::shape, where_of(*layer), "outputs that differ in number or rank for 1 and ",
-            LayerCall::many, " rows - expected the same for any batch - choose axes independently of the batch.");
-      outputs.emplace_back(one[i].first, many[i].first, one[i].second);
-    }
-    return outputs;
-  }
-  const SymbolicTensor& x = inputs.front();
-  const LayerCall::Output& input = x.call()->outputs[x.output()];
-  for (const auto& [shape, dtype] : one) {
-    check(shape.rank() > 0 && shape[0] == input.of_one[0], ErrorKind::shape, where_of(*layer), "an output of shape ",
-          shape, " for a batch of one - expected [batch, ..] - use layers that keep the batch axis.");
-    Shape many = shape;
-    many[0] = input.of_many[0];
-    outputs.emplace_back(shape, many, dtype);
-  }
-  return outputs;
-}
 
 /// Ops accept any tensors; a layer's weights must not depend on the batch size, nor its rows be of different samples.
 void check_inputs(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
@@ -150,17 +104,17 @@ void check_inputs(const LayerPtr& layer, const std::vector<SymbolicTensor>& inpu
         "called without an input - expected a SymbolicTensor - pass one, made by input() or apply().");
   if (layer->is_operation()) return;
   for (const SymbolicTensor& x : inputs) {
-    const Shape& shape = x.shape();
-    const bool rows = shape.rank() > 0 && shape[0] == -1;
-    check(rows && std::ranges::count(shape, -1) == 1, ErrorKind::shape, where_of(*layer),
-          "called on a tensor of shape ", shape,
-          " - expected [batch, ..], with -1 in the first axis alone - move the batch axis there by an op.");
+    const LayerCall::Output& given = x.call()->outputs[x.output()];
+    bool rows = given.depends_on_batch(0);
+    for (std::size_t axis = 1; axis < given.shape.rank(); ++axis) rows &= !given.depends_on_batch(axis);
+    check(rows, ErrorKind::shape, where_of(*layer), "called on a tensor of shape ", given.shape,
+          " - expected [batch, ..], with the batch in the first axis alone - move the batch axis there by an op.");
     for (const auto batch : {&LayerCall::Output::of_one, &LayerCall::Output::of_many}) {
       const SymbolicTensor& first = inputs.front();
       const std::int64_t rows_here = (x.call()->outputs[x.output()].*batch)[0];
       const std::int64_t rows_of_first = (first.call()->outputs[first.output()].*batch)[0];
       check(rows_here == rows_of_first, ErrorKind::shape, where_of(*layer), "called on tensors of ", rows_of_first,
-            " and ", rows_here, " rows for a batch of ", batch == &LayerCall::Output::of_one ? 1 : LayerCall::many,
+            " and ", rows_here, " rows for a batch of ", batch == &LayerCall::Output::of_one ? 1 : SampledShape::many,
             " - expected as many rows in each - reshape one of them by an op.");
     }
   }
@@ -178,7 +132,9 @@ std::vector<SymbolicTensor> Layer::apply_all(const std::vector<SymbolicTensor>& 
 
 std::vector<SymbolicTensor> apply_unlisted(const LayerPtr& layer, const std::vector<SymbolicTensor>& inputs) {
   check_inputs(layer, inputs);
-  const auto call = std::make_shared<const LayerCall>(LayerCall{layer, inputs, outputs_of(layer, inputs)});
+  std::vector<LayerCall::Output> given;
+  for (const SymbolicTensor& x : inputs) given.push_back(x.call()->outputs[x.output()]);
+  const auto call = std::make_shared<const LayerCall>(LayerCall{layer, inputs, sampled_outputs(*layer, given)});
   std::vector<SymbolicTensor> outputs;
   for (std::size_t i = 0; i < call->outputs.size(); ++i) outputs.emplace_back(call, i);
   return outputs;

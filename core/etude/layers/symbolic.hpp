@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "etude/layers/layer.hpp"
+#include "etude/layers/sampled_shape.hpp"
 
 namespace etude {
 
@@ -18,7 +18,8 @@ class SymbolicTensor {
   /// An output of a call.
   SymbolicTensor(std::shared_ptr<const LayerCall> call, std::size_t output) : call_(std::move(call)), output_(output) {}
 
-  /// The shape. The batch axis, whose extent is unknown, is -1, and so are other axes whose extents depend on it.
+  /// The shape. The extent of the batch axis, which is unknown, is -1. So are other extents that are unknown, and those
+  /// that depend on them.
   const Shape& shape() const;
   /// The element type.
   DType dtype() const;
@@ -61,18 +62,7 @@ class SymbolicTensors : public std::vector<SymbolicTensor> {
 /// A call of a layer in a functional model.
 struct LayerCall {
   /// The shape and dtype of an output.
-  struct Output {
-    /// The output of which a batch of one and a batch of `many` rows have these shapes.
-    Output(Shape one_row, Shape many_rows, DType type);
-    /// Its extents, batch axis included; -1 for those that depend on the batch.
-    Shape shape;
-    /// Its element type.
-    DType dtype;
-    /// The same for a batch of one, and for one of `many` rows.
-    Shape of_one, of_many;
-  };
-  /// A number of rows that no axis is likely to have. Nothing is computed for them.
-  static constexpr std::int64_t many = 10007;
+  using Output = SampledShape;
   /// The layer that is called.
   LayerPtr layer;
   /// The inputs of the call; none: an InputLayer.
@@ -93,19 +83,20 @@ std::vector<std::shared_ptr<const LayerCall>> calls_behind(const std::vector<Sym
 
 /// Options of Input.
 struct InputOptions {
-  /// The shape of one sample: without the batch axis.
+  /// The shape of one sample: without the batch axis. -1 is an unknown extent: that of each batch may be another one.
   Shape shape = {};
   std::string dtype = {};
   std::string name = {};
   static constexpr auto fields() {
-    return option_rows(option<&InputOptions::shape>("Shape of one sample, without the batch axis.", Need::required),
+    return option_rows(option<&InputOptions::shape>(
+                           "Shape of one sample, without the batch axis; -1 is an unknown extent.", Need::required),
                        option<&InputOptions::dtype>("Type of the data. Default: floatx()."),
                        option<&InputOptions::name>("Name of the input. Default: a name such as \"input_1\"."));
   }
 };
 
 /// An input of a model: returns its data. layers::input calls it; Sequential accepts it as its first layer. Throws
-/// Error(shape) for extents below 1. Source: keras/src/layers/core/input_layer.py.
+/// Error(shape) for extents below 1 other than -1. Source: keras/src/layers/core/input_layer.py.
 class InputLayer : public Layer {
  public:
   /// An input of these options.
@@ -132,7 +123,11 @@ namespace layers {
 ///     SymbolicTensor y = layers::dense({.units = 10})->apply(x);
 ///     Functional model({x}, {y});
 ///
-/// Throws Error(shape) for extents below 1.
+/// An extent of -1 is unknown. Batches of different extents there are possible; each one has its own plan:
+///
+///     SymbolicTensor images = layers::input({.shape = {-1, -1, 3}});
+///
+/// Throws Error(shape) for other extents below 1.
 SymbolicTensor input(const InputOptions& options);
 /// The same as a layer, the first of a Sequential, which is then built at once.
 inline std::shared_ptr<InputLayer> input_layer(const InputOptions& options) {

@@ -88,7 +88,7 @@ Functional::Functional(const SymbolicTensors& inputs, const SymbolicTensors& out
         outputs_.size(), " outputs - expected at least one of each - pass the results of layers::input() and apply().");
   start_at_inner(inputs_, outputs_);
   for (const SymbolicTensor& output : outputs_)
-    check(output.shape().rank() > 0 && output.shape()[0] == -1, ErrorKind::shape, where(), "an output of shape ",
+    check(output.call()->outputs[output.output()].depends_on_batch(0), ErrorKind::shape, where(), "an output of shape ",
           output.shape(), " - expected [batch, ..], where -1 is any batch size - give it the batch axis by an op.");
   std::map<CallPtr, std::size_t> places;
   std::unordered_set<const Layer*> known;

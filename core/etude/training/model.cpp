@@ -6,6 +6,7 @@
 #include "etude/base/messages.hpp"
 #include "etude/execution/explain.hpp"
 #include "etude/execution/plan.hpp"
+#include "etude/layers/sampled_shape.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/shape.hpp"
@@ -378,10 +379,14 @@ LayerPtr Model::get_layer(std::size_t index) const {
 void Model::build(const Shape& input_shape) {
   if (Graph::tracing() || built()) return;  // within a trace, call builds the layers
   Shape shape = input_shape;
-  if (shape.rank() && shape[0] < 0) shape[0] = 1;
   for (const std::int64_t extent : shape)
-    check(extent >= 0, ErrorKind::shape, where(), "build() for inputs of shape ", input_shape,
-          " - expected extents of 0 or more, -1 for the batch only - check the shape.");
+    check(extent >= -1, ErrorKind::shape, where(), "build() for inputs of shape ", input_shape,
+          " - expected extents of 0 or more, or -1 for unknown ones - check the shape.");
+  if (shape.rank() && shape[0] < 0) shape[0] = 1;
+  if (std::ranges::count(shape, -1)) {
+    const Strategy::Scope scope(strategy());
+    return build_for_any(*this, shape, floatx());
+  }
   build_on({{shape, floatx()}});
 }
 

@@ -188,7 +188,7 @@ class Model : public Layer {
   LayerPtr get_layer(std::string_view name) const;
   /// The layer with that index. Throws Error(value) if there are fewer layers.
   LayerPtr get_layer(std::size_t index) const;
-  /// Builds the layers for float inputs of this shape, batch axis included (-1: any), without data.
+  /// Builds the layers for float inputs of this shape, batch axis included, without data. -1 is an unknown extent.
   void build(const Shape& input_shape) override;
   /// Prints layers, output shapes and parameters, in the format of Keras. Throws Error(value) for a layer_range that is
   /// not two names of layers, or of their beginnings.
