@@ -51,7 +51,20 @@ function usesOf(map, exported) {
     for (const name of object.start) roots.add(name);
     for (const name of object.taken) taken.add(plain(name));
   }
+  moveFields(uses);
   return { uses, roots, taken, textOf, doors: doorsAmong(uses.keys()) };
+}
+
+/** Says that what makes options uses the rows of their fields, in place of the class's entry: nothing reads them before. */
+function moveFields(uses) {
+  for (const [name, used] of uses) {
+    const type = /^_ZN5etude11class_entryI(.*)E$/.exec(name)?.[1];
+    if (type === undefined) continue;
+    const fields = [...used].filter((each) => each.startsWith('_ZN5etude9fields_ofI')), maker = [...used].find((each) => each.startsWith(`_ZN5etude6detail11new_optionsI${type}E`));
+    if (maker === undefined) continue;
+    uses.set(maker, new Set([...(uses.get(maker) ?? []), ...fields]));
+    for (const each of fields) used.delete(each);
+  }
 }
 
 /** Where something belongs that two parts use: to the one that the other is called from, else to the core. */
