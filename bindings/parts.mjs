@@ -1,8 +1,9 @@
 // The parts of the module, which a page fetches when it needs them. A part is what only its doors reach: calls that
-// bindings/ registers in a block of EMSCRIPTEN_BINDINGS, classes of the tables, and functions that are called by address.
+// bindings/ registers in a block of EMSCRIPTEN_BINDINGS, or alone (`calls`), classes of the tables, and functions that are
+// called by address.
 // `within` names the part that alone calls its doors, and has what both use. It comes later in this list.
 export const parts = {
-  data: { bindings: ['data', 'utils'], classes: [], functions: ['of_dataset', 'of_creator', 'arrays_in_npz', 'arrays_to_npz'] },
+  data: { bindings: ['data', 'utils', 'predict'], classes: [], functions: ['of_dataset', 'of_creator', 'arrays_in_npz', 'arrays_to_npz'] },
   formats: {
     within: 'saving',
     bindings: [],
@@ -25,6 +26,7 @@ export const parts = {
   },
   extras: {
     bindings: [],
+    calls: ['explain', 'ops.einsum'],
     classes: [
       // Layers: of three axes, and rare ones.
       'Conv3D', 'Conv3DTranspose', 'Cropping3D', 'UpSampling3D', 'ZeroPadding3D', 'SpatialDropout3D', 'AveragePooling3D', 'MaxPooling3D',

@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { doorsAmong, plain } from './doors.mjs';
 import { moveData } from './part_data.mjs';
 import { parts } from './parts.mjs';
 import { encode, encodeName, encodeSigned, readArchive, readModule, readObject, sectionOf } from './wasm_file.mjs';
@@ -26,30 +27,6 @@ function* objectsOf(map) {
   }
 }
 
-const sized = (name) => `${name.length}${name}`;
-/** What of parts.mjs a mangled name is a door of: an entry of its lists; undefined for all other names. */
-function doorOf({ bindings, classes, functions }, name) {
-  if (!name.startsWith('_ZN5etude')) return undefined;
-  const made = /6detail11(?:make_erased|new_options)I(\w*)/.exec(name);
-  if (made) return classes.find((each) => new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`).test(made[1]));
-  if (name.includes('4workERKNS0_4CallE')) return bindings.find((each) => name.includes(sized(`embind_init_${each}`)));
-  return functions.find((each) => ['_ZN5etude12_GLOBAL__N_1', '_ZN5etude'].some((scope) => name.startsWith(`${scope}${sized(each)}E`)));
-}
-
-/** The doors by their names, each with its part. */
-function doorsAmong(names) {
-  const doors = new Map(), missing = new Set(Object.values(parts).flatMap(({ bindings, classes, functions }) => [...bindings, ...classes, ...functions]));
-  for (const name of names)
-    for (const [part, lists] of Object.entries(parts)) {
-      const entry = doorOf(lists, plain(name));
-      if (entry === undefined) continue;
-      doors.set(name, part);
-      missing.delete(entry);
-    }
-  if (missing.size > 0) throw new Error(`nothing in the module belongs to ${[...missing].join(', ')} - expected each entry of the parts to have a door - correct bindings/parts.mjs.`);
-  return doors;
-}
-
 /** Everything that the roots use, directly or not, except what `stop` refuses. */
 function reach(uses, roots, stop = () => false) {
   const reached = new Set(), next = [...roots];
@@ -60,8 +37,6 @@ function reach(uses, roots, stop = () => false) {
   }
   return reached;
 }
-
-const plain = (name) => name.slice(name.indexOf(':') + 1);
 
 /** What the objects of a link map use, all together. */
 function usesOf(map, exported) {
@@ -76,7 +51,20 @@ function usesOf(map, exported) {
     for (const name of object.start) roots.add(name);
     for (const name of object.taken) taken.add(plain(name));
   }
+  moveFields(uses);
   return { uses, roots, taken, textOf, doors: doorsAmong(uses.keys()) };
+}
+
+/** Says that what makes options uses the rows of their fields, in place of the class's entry: nothing reads them before. */
+function moveFields(uses) {
+  for (const [name, used] of uses) {
+    const type = /^_ZN5etude11class_entryI(.*)E$/.exec(name)?.[1];
+    if (type === undefined) continue;
+    const fields = [...used].filter((each) => each.startsWith('_ZN5etude9fields_ofI')), maker = [...used].find((each) => each.startsWith(`_ZN5etude6detail11new_optionsI${type}E`));
+    if (maker === undefined) continue;
+    uses.set(maker, new Set([...(uses.get(maker) ?? []), ...fields]));
+    for (const each of fields) used.delete(each);
+  }
 }
 
 /** Where something belongs that two parts use: to the one that the other is called from, else to the core. */

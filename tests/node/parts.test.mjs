@@ -45,9 +45,9 @@ test('custom classes are registered before the module is loaded, and saved once 
 
 test('in a page, a synchronous call into a part says which part to load, and works once it is loaded', () => {
   const calls = {
-    data: [['data.csv', "et.data.csv(new Uint8Array(2))"], ['data.range', 'et.data.range(3)'], ['parseNpy', 'et.data.parseNpy(new Uint8Array(3))']],
+    data: [['utils.toCategorical', 'et.utils.toCategorical([1])'], ['data.csv', "et.data.csv(new Uint8Array(2))"], ['data.range', 'et.data.range(3)'], ['parseNpy', 'et.data.parseNpy(new Uint8Array(3))']],
     saving: [['model.toJson', 'model.toJson()'], ['serialize', 'et.losses.serialize(et.losses.meanSquaredError())'], ['callbacks.modelCheckpoint', "et.callbacks.modelCheckpoint({ filepath: 'x' })"], ['ops.roll', 'et.ops.roll(et.input({ shape: [2] }), 1)']],
-    extras: [['layers.convLstm2d', 'et.layers.convLstm2d({ filters: 1, kernelSize: 2 })'], ['compile', "model.compile({ loss: 'ctc' })"]],
+    extras: [['layers.convLstm2d', 'et.layers.convLstm2d({ filters: 1, kernelSize: 2 })'], ['compile', "model.compile({ loss: 'ctc' })"], ['explain', 'model.explain()'], ['ops.einsum', "et.ops.einsum('ij,jk->ik', et.input({ shape: [2] }), et.input({ shape: [2] }))"]],
     preprocessing: [['layers.resizing', 'et.layers.resizing({ height: 2, width: 2 })']],
     callbacks: [['callbacks.csvLogger', "et.callbacks.csvLogger({ filename: 'x' })"], ['callbacks.tensorboard', "et.callbacks.tensorboard({ logDir: 'x' })"]],
   };
@@ -110,9 +110,7 @@ test('training, its steps and its early end need no part', () => {
     model.compile({ optimizer: et.optimizers.adam({ learningRate: et.schedules.exponentialDecay({ initialLearningRate: 0.1, decaySteps: 2, decayRate: 0.9 }), clipnorm: 1 }), loss: 'sparse_categorical_crossentropy', metrics: ['accuracy'] });
     const { history } = await model.fit(x, y, { batchSize: 3, epochs: 3, validationSplit: 0.25, classWeight: { 0: 1, 1: 2 }, verbose: 0, callbacks: [et.callbacks.earlyStopping({ patience: 9, restoreBestWeights: true }), et.callbacks.reduceLrOnPlateau(), et.callbacks.terminateOnNan(), { onBatchEnd() {} }] });
     said.push(Object.keys(history), history.loss.length, model.stopTraining);
-    said.push((await model.evaluate(x, y, { verbose: 0 })).length, (await model.predict(x, { verbose: 0 })).shape, model.explain().length > 0);
-    const steps = []; for await (const batch of model.predictStream(x, { batchSize: 4, verbose: 0 })) steps.push(batch.shape[0]);
-    said.push(steps);
+    said.push((await model.evaluate(x, y, { verbose: 0 })).length, (await model.predict(x, { verbose: 0 })).shape);
     model.summary({ printFn: () => {} });
     model.setWeights(model.getWeights());
     const words = et.sequential([et.layers.embedding({ inputDim: 9, outputDim: 4 }), et.layers.lstm({ units: 3 }), et.layers.dense({ units: 1 })], { trainStep(data) {
@@ -126,13 +124,15 @@ test('training, its steps and its early end need no part', () => {
     const input = et.input({ shape: [2] }), described = et.model({ inputs: [input], outputs: [et.layers.dense({ units: 1 }).apply(input)] });
     described.compile({ optimizer: 'sgd', loss: 'mse' });
     said.push(described.trainOnBatch([[1, 2]], [[1]]) >= 0);`);
-  assert.deepEqual(said, [['loss', 'accuracy', 'val_loss', 'val_accuracy', 'learning_rate'], 3, false, 2, [8, 2], true, [4, 4], 1, true]);
+  assert.deepEqual(said, [['loss', 'accuracy', 'val_loss', 'val_accuracy', 'learning_rate'], 3, false, 2, [8, 2], 1, true]);
 });
 
 test('functions that return a promise load their part themselves', () => {
   const npy = Buffer.concat([Buffer.from('\x93NUMPY\x01\0v\0', 'latin1'), Buffer.from("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }".padEnd(117) + '\n', 'latin1'), Buffer.from(Float32Array.of(3).buffer)]);
   const said = run(`said.push(Array.from((await et.data.readNpy(Uint8Array.from(${JSON.stringify([...npy])}))).data)); said.push(await told(() => et.data.range(3)));`);
   assert.deepEqual(said, [[3], 'nothing was thrown']);
+  const streamed = run(`await et.ready(); const batches = newModel().predictStream([[1], [2], [3]], { batchSize: 2, verbose: 0 }); for await (const batch of batches) said.push(batch.shape[0]);`);
+  assert.deepEqual(streamed, [2, 1]);
 });
 
 test('et.ready loads a part once, also after et.reload(), and refuses names that it does not know', () => {

@@ -280,7 +280,7 @@ export class Model extends LayerBase {
   }
   /**
    * The compiled step of fit, or that of evaluate or predict if fit has not run: each instruction with the ops fused
-   * into it and its cost on a line, and the memory that all share.
+   * into it and its cost on a line, and the memory that all share. A page loads the part 'extras' first.
    */
   explain(): string {
     return module.explain(this.handle);

@@ -1,6 +1,6 @@
 import { fail } from './error.js';
 import type * as native from './etude.mjs';
-import { led, module } from './module.js';
+import { led, module, ready } from './module.js';
 import type { Tensor } from './tensor.js';
 
 /**
@@ -40,6 +40,7 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
    * is complete.
    */
   async writeNpy(paths: string | string[]): Promise<void> {
+    await ready({ parts: ['data'] });
     const stream = this.#begun();
     try {
       await led(() => module.predict_writeNpy(stream, [paths].flat()));
@@ -50,6 +51,7 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
 
   /** A generator serializes concurrent callers. */
   async *#all(): AsyncGenerator<Batch, void> {
+    await ready({ parts: ['data'] });
     const stream = this.#begun();
     try {
       for (let outputs: Tensor[]; (outputs = await led(() => module.predict_next(stream))).length > 0; ) yield this.#made(outputs);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <memory>
@@ -45,13 +46,16 @@ struct ClassEntry {
   const char* factory;
   /// Further names of string forms, separated by spaces.
   const char* aliases;
-  /// Its options.
+  /// Its options. Read them where an object of the class or of its options exists: the WebAssembly module may have the
+  /// rows in a part of it that is loaded then.
   std::span<const Field> fields;
   /// New options with their default values.
   std::shared_ptr<void> (*options)();
   /// Creates an object from the options, which it moves. The result is a std::shared_ptr of the kind of class, such as
   /// Layer.
   std::shared_ptr<void> (*make)(void* options);
+  /// Whether some options must be set.
+  bool has_required = false;
 };
 
 /// The class and the options from which an object was created; its config is written from them. Empty for objects of
@@ -162,9 +166,13 @@ template <class Class> std::shared_ptr<void> make_erased(void* options) {
 
 /// The entry of a class.
 template <class Class>
-inline constexpr ClassEntry class_entry{Class::about.name,          detail::factory_name<Class>(),
-                                        Class::about.aliases,       fields_of<OptionsOf<Class>>,
-                                        detail::new_options<Class>, detail::make_erased<Class>};
+inline constexpr ClassEntry class_entry{Class::about.name,
+                                        detail::factory_name<Class>(),
+                                        Class::about.aliases,
+                                        fields_of<OptionsOf<Class>>,
+                                        detail::new_options<Class>,
+                                        detail::make_erased<Class>,
+                                        std::ranges::any_of(fields_of<OptionsOf<Class>>, &Field::required)};
 
 /// An object of the class, with its description: either the class's constructor sets it, as those of layers do, or this
 /// function.

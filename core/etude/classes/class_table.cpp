@@ -8,8 +8,6 @@
 namespace etude {
 namespace {
 
-bool has_required(const ClassEntry& entry) { return std::ranges::any_of(entry.fields, &Field::required); }
-
 const ClassEntry* find_in(const std::map<std::string, const ClassEntry*, std::less<>>& entries, std::string_view name) {
   const auto found = entries.find(name);
   return found == entries.end() ? nullptr : found->second;
@@ -38,7 +36,7 @@ ClassTable::ClassTable(const char* kind, std::span<const ClassEntry* const> entr
     by_class_.emplace(entry->class_name, entry);
     for (const std::string& name : names_of(*entry))  // "Convolution2D" is a class's name, "mse" is not
       if (name.front() >= 'A' && name.front() <= 'Z') by_class_.emplace(name, entry);
-    if (has_required(*entry)) continue;  // a name does not suffice to create an object
+    if (entry->has_required) continue;  // a name does not suffice to create an object
     by_name_.emplace(canonical_name(entry->class_name), entry);
     for (const std::string& name : names_of(*entry)) by_name_.emplace(canonical_name(name), entry);
   }
@@ -56,7 +54,7 @@ const ClassEntry& ClassTable::of_class(std::string_view class_name) const {
 
 const ClassEntry& ClassTable::named(std::string_view name) const {
   const ClassEntry* entry = is_registered_name(name) ? registered(name) : find_in(by_name_, canonical_name(name));
-  if (entry && !has_required(*entry)) return *entry;
+  if (entry && !entry->has_required) return *entry;
   std::string known;
   for (const ClassEntry* each_entry : entries_)
     for (const std::string& each : names_of(*each_entry))

@@ -13,9 +13,12 @@
 namespace etude {
 namespace {
 
-/// tables[k][b]: the contribution of byte b if k bytes follow it.
-constexpr auto tables = [] {
-  std::array<std::array<std::uint32_t, 256>, 8> result{};
+/// [k][b]: the contribution of byte b if k bytes follow it.
+using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
+
+/// Computed by the program: a page would download all 8 kB of it, which no compressor makes smaller.
+Tables make_tables() {
+  Tables result{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t crc = byte;
     for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x82F63B78u : 0);
@@ -27,9 +30,9 @@ constexpr auto tables = [] {
       result[k][byte] = crc >> 8 ^ result[0][crc & 0xFF];
     }
   return result;
-}();
+}
 
-std::uint32_t add_byte(std::uint32_t crc, char byte) {
+std::uint32_t add_byte(const Tables& tables, std::uint32_t crc, char byte) {
   return crc >> 8 ^ tables[0][(crc ^ static_cast<unsigned char>(byte)) & 0xFF];
 }
 
@@ -40,13 +43,14 @@ std::uint64_t word_at(const char* bytes) {
 }
 
 std::uint32_t add_by_table(std::uint32_t crc, const char* bytes, std::size_t count) {
+  static const Tables tables = make_tables();
   if constexpr (std::endian::native == std::endian::little)
     for (; count >= 8; bytes += 8, count -= 8) {
       const std::uint64_t word = word_at(bytes) ^ crc;
       crc = 0;
       for (std::size_t i = 0; i < 8; ++i) crc ^= tables[7 - i][word >> 8 * i & 0xFF];
     }
-  for (; count; ++bytes, --count) crc = add_byte(crc, *bytes);
+  for (; count; ++bytes, --count) crc = add_byte(tables, crc, *bytes);
   return crc;
 }
 
