@@ -5,6 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/config_fields.hpp"
+#include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
@@ -66,14 +67,6 @@ Json compile_config_in(const Json& json) {
   return config;
 }
 
-/// Whether a part of the config has this activation.
-bool names_hard_sigmoid(const Json& json) {
-  if (json.is_object())
-    for (const auto& [name, value] : json.items())
-      if (name.ends_with("activation") && value == "hard_sigmoid") return true;
-  return json.is_structured() && std::ranges::any_of(json, names_hard_sigmoid);
-}
-
 }  // namespace
 
 Json compile_to_json(const Model& model) {
@@ -106,13 +99,6 @@ Json compiled_to_json(const Model& model) {
   return json;
 }
 
-void check_same_activations(const Json& json, std::string_view version, std::string_view where) {
-  check(version.empty() || version.starts_with('3') || !names_hard_sigmoid(json), ErrorKind::value, where,
-        "a layer with \"hard_sigmoid\" of Keras ", version,
-        ", where it is 0.2 x + 0.5 - expected the one of Keras 3, x / 6 + 0.5, or other activations - train the model "
-        "with \"sigmoid\".");
-}
-
 ModelPtr compiled_from_json(const Json& json) {
   for (const char* within : {"modelTopology", "model_config"})
     if (json.is_object() && !json.contains("class_name") && json.contains(within)) {
@@ -123,11 +109,11 @@ ModelPtr compiled_from_json(const Json& json) {
     }
   check(describes_model(json), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
         "\" - expected Sequential or Functional", " - make layers by from_json<Layer>().");
-  if (const auto version = json.find("keras_version"); version != json.end() && version->is_string())
-    check_same_activations(json, version->get_ref<const std::string&>(), "model_from_json");
+  Json config = json;
+  rename_activations(config, text_in(json, "keras_version"));
   const SharedObjects shared;
-  ModelPtr model = model_from_json(json);
-  compile_as_described(*model, json);
+  ModelPtr model = model_from_json(config);
+  compile_as_described(*model, config);
   return model;
 }
 

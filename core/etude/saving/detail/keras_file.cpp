@@ -9,6 +9,7 @@
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/keras_assets.hpp"
 #include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_store.hpp"
@@ -178,7 +179,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   const KerasArchive archive(path);
   Json config = archive.config();
   take_strings(config, path);
-  check_same_activations(config, archive.version(), "load_model");
+  rename_activations(config, archive.version());
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
   hdf5::Reader file = archive.weights();
@@ -208,7 +209,7 @@ ModelPtr load_h5(const std::string& path, bool compile) {
   Json json = parse_json(*config, path + "/model_config");
   if (const std::optional<std::string> training = file.text("", "training_config"); training && json.is_object())
     json["training_config"] = parse_json(*training, path + "/training_config");
-  check_same_activations(json, file.text("", "keras_version").value_or(""), "load_model");
+  rename_activations(json, file.text("", "keras_version").value_or(""));
   const SharedObjects shared;
   const ModelPtr model = without_values(json, path);
   assign_stored(find_keras2_weights(file, *model, false, "load_model", nullptr));

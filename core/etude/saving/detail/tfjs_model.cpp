@@ -5,6 +5,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
@@ -54,6 +55,7 @@ Json description_in(const Json& json, const std::string& path) {
         "of Keras.");
   Json topology = json.value("modelTopology", Json());
   Json training = json.value("trainingConfig", Json());
+  const Json version = topology.is_object() ? topology.value("keras_version", Json()) : Json();
   if (topology.is_object() && !topology.contains("class_name") && topology.contains("model_config")) {
     if (training.is_null()) training = topology.value("training_config", Json());
     topology = Json(topology["model_config"]);
@@ -61,7 +63,8 @@ Json description_in(const Json& json, const std::string& path) {
   check(topology.is_object() && topology.contains("class_name") && describes_model(topology), ErrorKind::data,
         "load_model", '"', path, "\" has no model as its \"modelTopology\" - expected a Sequential or Functional one ",
         "- save it again, or load its weights by load_weights.");
-  topology = read_tfjs_topology(topology, path);
+  topology = read_tfjs_topology(topology);
+  rename_activations(topology, version.is_string() ? version.get_ref<const std::string&>() : "tfjs-layers");
   if (!training.is_null()) topology["training_config"] = std::move(training);
   return topology;
 }
