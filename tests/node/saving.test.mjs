@@ -166,6 +166,22 @@ test('a model for TensorFlow.js is saved beside its weights, and loaded from fil
   await same(et.loadModel({ load: () => ({ ...artifacts, weightData: [artifacts.weightData.slice(0, 8), artifacts.weightData.slice(8)] }) }));
 });
 
+test('overwrite false keeps what has the same name, which is an Error, and a handler gets it', async () => {
+  const model = trainedModel(), kept = { overwrite: false };
+  await model.fit(x, y, { epochs: 1, verbose: 0 });
+  for (const name of ['kept', 'kept.keras', 'kept_tfjs/model.json']) {
+    model.save(join(folder, name), kept);
+    await assertError(() => model.save(join(folder, name), kept), 'io', `${name}" exists - expected a new name, because overwrite is false`);
+    model.save(join(folder, name));
+  }
+  const weights = join(folder, 'kept.safetensors');
+  writeFileSync(weights, 'before');
+  await assertError(() => model.saveWeights(weights, kept), 'io', 'exists');
+  assert.equal(readFileSync(weights, 'utf8'), 'before');
+  assert.equal(await model.save({ save: (_, { overwrite }) => overwrite }, kept), false);
+  await assertError(() => model.save(weights, { overwrit: false }), 'value', 'unknown option "overwrit"');
+});
+
 test('a model and its weights go to bytes, and are loaded from bytes and Blobs', async () => {
   const model = trainedModel();
   await model.fit(x, y, { epochs: 1, verbose: 0 });

@@ -231,18 +231,18 @@ export class Model extends LayerBase {
    * Saves the model, its compile options and its optimizer's state to a folder, or to a file for Keras if the name ends with
    * .keras. If it ends with .json, saves a model.json for TensorFlow.js, without compile options and optimizer. loadModel
    * restores the model, here or natively. A folder contains a complete model at any time, even after a crash. Steps in
-   * JavaScript are not saved.
+   * JavaScript are not saved. What has the same name is replaced; with `overwrite` false it is an error.
    */
-  save(path: string): void;
-  /** Gives the model in the form of TensorFlow.js to `handler.save`, and returns what that returns. */
-  save(handler: ModelHandler): Promise<unknown>;
-  save(target: string | ModelHandler): void | Promise<unknown> {
-    if (typeof target === 'object' && target) return saveTo(target, (path, files) => module.model_save(this.handle, path, files));
-    module.model_save(this.handle, target, undefined);
+  save(path: string, options?: options.SaveOptions): void;
+  /** Gives the model in the form of TensorFlow.js, and the options, to `handler.save`, and returns what that returns. */
+  save(handler: ModelHandler, options?: options.SaveOptions): Promise<unknown>;
+  save(target: string | ModelHandler, options: options.SaveOptions = {}): void | Promise<unknown> {
+    if (typeof target === 'object' && target) return saveTo(target, options, (path, files) => module.model_save(this.handle, path, options, files));
+    module.model_save(this.handle, target, options, undefined);
   }
   /** Saves the weights alone, to a file whose name ends with .safetensors, with .npz for NumPy, or with .weights.h5 for Keras. */
-  saveWeights(path: string): void {
-    module.model_saveWeights(this.handle, path, undefined);
+  saveWeights(path: string, options: options.SaveOptions = {}): void {
+    module.model_saveWeights(this.handle, path, options, undefined);
   }
   /** The bytes of a file of the model, in the format "keras", or of its weights, in one of the others. */
   toBytes(format: FileFormat = 'keras'): Promise<Uint8Array> {
@@ -300,7 +300,7 @@ export class Model extends LayerBase {
 
   /** Writes a file of the model, or of its weights. */
   readonly #writer = (path: string, files: Files, weights: boolean) =>
-    weights ? module.model_saveWeights(this.handle, path, files) : module.model_save(this.handle, path, files);
+    weights ? module.model_saveWeights(this.handle, path, {}, files) : module.model_save(this.handle, path, {}, files);
 
   /** The only output; several by name as an object. */
   #only(outputs: Tensor[], where: string, several: string): Tensor | Record<string, Tensor> {

@@ -2,6 +2,7 @@
 import { describe, fail } from './error.js';
 import type { Files } from './files.js';
 import { MemoryFiles } from './memory_files.js';
+import type { SaveOptions } from './options.mjs';
 
 /** A model in the form of TensorFlow.js, as its `tf.io.ModelArtifacts`. */
 export interface ModelArtifacts {
@@ -25,8 +26,8 @@ export interface ModelArtifacts {
 export interface ModelHandler {
   /** Returns a model, for loadModel and loadWeights. */
   load?(): ModelArtifacts | Promise<ModelArtifacts>;
-  /** Gets a model, from model.save; what it returns is the result of that. */
-  save?(artifacts: ModelArtifacts): unknown;
+  /** Gets a model, and the options of model.save; what it returns is the result of that. `overwrite` is for it to obey. */
+  save?(artifacts: ModelArtifacts, options: SaveOptions): unknown;
 }
 
 /**
