@@ -89,6 +89,15 @@ TEST_CASE("models that Keras 3 and Keras 2 saved compute the same, and go on tra
       }
 }
 
+TEST_CASE("Nadam of Keras before 2.11, which has another schedule, becomes that of Keras 3", "[saving][keras]") {
+  const ModelPtr model =
+      model_from_json(R"({"class_name": "Sequential", "keras_version": "2.10.0", "config": {"layers": [
+    {"class_name": "InputLayer", "config": {"batch_input_shape": [null, 3]}},
+    {"class_name": "Dense", "config": {"units": 2}}]},
+    "training_config": {"loss": "mse", "optimizer_config": {"class_name": "Nadam", "config": {"decay": 0.004, "beta_1": 0.5}}}})");
+  CHECK_THAT(to_json(model->optimizer()), ContainsSubstring("Nadam") && ContainsSubstring(R"("beta_1":0.5)"));
+}
+
 TEST_CASE("weights that Keras saved are loaded into a model of the same layers", "[saving][keras]") {
   const json versions = golden("keras_files.json");
   for (const char* version : {"keras3", "keras2"})

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "etude/base/error.hpp"
+#include "etude/base/messages.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/model_config.hpp"
@@ -50,6 +51,18 @@ Json unwrapped(const Json& config) {
   return result;
 }
 
+/// Nadam of Keras before 2.11 lets beta_1 grow by another schedule, whose option becomes none.
+void take_older_schedule(Json& optimizer) {
+  if (text_in(optimizer, "class_name") != "Nadam" || !optimizer.contains("config")) return;
+  Json& config = optimizer["config"];
+  bool is_older = false;
+  for (const char* name : {"decay", "schedule_decay"}) is_older |= config.is_object() && config.erase(name) != 0;
+  if (is_older)
+    print_warning({},
+                  "[load_model] the optimizer Nadam of Keras before 2.11, whose momentum grows by another schedule "
+                  "than that of Keras 3, which it has here.");
+}
+
 /// The compile_config of a text; null if there is none.
 Json compile_config_in(const Json& json) {
   if (const auto found = json.find("compile_config"); found != json.end() && found->is_object() && !found->empty()) {
@@ -62,6 +75,7 @@ Json compile_config_in(const Json& json) {
   Json config = without_nulls(unwrapped(*found));
   if (const auto optimizer = config.find("optimizer_config"); optimizer != config.end()) {
     config["optimizer"] = Json(*optimizer);
+    take_older_schedule(config["optimizer"]);
     config.erase("optimizer_config");
   }
   return config;

@@ -110,6 +110,7 @@ std::optional<std::vector<StoredVariable>> find_optimizer(hdf5::Reader& file, co
   std::vector<Variable>& variables = group.variables;
   const std::size_t count = file.kind(group.path) == hdf5::ObjectKind::group ? file.list(group.path).size() : 0;
   const bool has_rate = variables.size() > 1 && variables[1].name().ends_with("/learning_rate");
+  if (ends_with_product(variables) && count + 1 + has_rate == variables.size()) variables.pop_back();
   // Files of Keras 2 lack the learning rate, which the config has, too; before the first step there are no slots.
   if (has_rate && count + 1 == variables.size())
     variables.erase(variables.begin() + 1);
@@ -129,7 +130,13 @@ void restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, con
   Optimizer& optimizer = model.optimizer();
   optimizer.build(model.trainable_variables());
   const auto stored = is_h5 ? find_h5_optimizer(file, optimizer, config) : find_optimizer(file, optimizer, config);
-  if (stored) return assign_stored(*stored);
+  if (stored) {
+    assign_stored(*stored);
+    const std::vector<Variable> variables = optimizer.keras_variables();
+    const auto is_last = [&](const StoredVariable& each) { return each.variable.id() == variables.back().id(); };
+    if (ends_with_product(variables) && std::ranges::none_of(*stored, is_last)) compute_product(optimizer);
+    return;
+  }
   print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + optimizer.name() +
                         "\" is not restored: the file has other variables than it. It starts anew.");
 }

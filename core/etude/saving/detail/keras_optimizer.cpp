@@ -1,12 +1,14 @@
 #include "etude/saving/detail/keras_optimizer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "etude/classes/detail/snake_case.hpp"
+#include "etude/optimizers/adam.hpp"
 #include "etude/optimizers/multi_optimizer.hpp"
 
 namespace etude {
@@ -165,7 +167,8 @@ std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file,
     return stored;
   }
   const std::vector<Variables> slots = optimizer.slots();
-  const Variables variables = optimizer.keras_variables();
+  Variables variables = optimizer.keras_variables();
+  if (ends_with_product(variables)) variables.pop_back();
   // The learning rate is in the config. Those with further variables differ from the optimizers of Keras 2.
   std::size_t known = variables.size() > 1 && variables[1].name().ends_with("/learning_rate") ? 2 : 1;
   for (const Variables& each : slots) known += each.size();
@@ -176,6 +179,19 @@ std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file,
   for (std::size_t kind = 0; same && kind < slots.size(); ++kind) same = add(slots[kind], kinds[kind]);
   if (!same) return {};
   return stored;
+}
+
+bool ends_with_product(const Variables& variables) { return variables.back().name().ends_with("/u_product"); }
+
+void compute_product(const Optimizer& optimizer) {
+  Variable product = optimizer.keras_variables().back();
+  const double beta = static_cast<const optimizers::NadamOptions*>(optimizer.description().options())->beta_1;
+  constexpr std::int64_t most = 1000;  // later its factor is beta, to the last bit
+  const std::int64_t steps = optimizer.iterations();
+  double value = std::pow(beta, static_cast<double>(std::max<std::int64_t>(steps - most, 0)));
+  for (std::int64_t step = 1; step <= std::min(steps, most); ++step)
+    value *= beta * (1 - 0.5 * std::pow(0.96, static_cast<double>(step)));
+  product.fill(value);
 }
 
 }  // namespace etude

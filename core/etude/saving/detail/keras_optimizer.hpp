@@ -24,4 +24,10 @@ std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, co
 std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
                                                              const Json& config);
 
+/// Whether the last variable of an optimizer is one that Keras 2 does not save, because it follows from the number of
+/// steps: the product of beta_1 over all steps of Nadam.
+bool ends_with_product(const std::vector<Variable>& variables);
+/// Computes that variable, after the others were loaded from a file that lacks it.
+void compute_product(const Optimizer& optimizer);
+
 }  // namespace etude
