@@ -107,15 +107,8 @@ std::optional<std::vector<StoredVariable>> find_optimizer(hdf5::Reader& file, co
                                                           const Json& config) {
   if (!has_keras_variables(optimizer)) return {};
   KerasWeights group = keras_optimizer_weights(optimizer, config).front();
-  std::vector<Variable>& variables = group.variables;
   const std::size_t count = file.kind(group.path) == hdf5::ObjectKind::group ? file.list(group.path).size() : 0;
-  const bool has_rate = variables.size() > 1 && variables[1].name().ends_with("/learning_rate");
-  if (ends_with_product(variables) && count + 1 + has_rate == variables.size()) variables.pop_back();
-  // Files of Keras 2 lack the learning rate, which the config has, too; before the first step there are no slots.
-  if (has_rate && count + 1 == variables.size())
-    variables.erase(variables.begin() + 1);
-  else if (count == (has_rate ? 2 : 1) && count < variables.size())
-    variables.resize(count);
+  group.variables = stored_variables(std::move(group.variables), count);
   std::vector<std::string> skipped;
   std::vector<StoredVariable> stored = find_keras_groups(file, std::span(&group, 1), "load_model", &skipped);
   if (!skipped.empty()) return {};

@@ -181,6 +181,17 @@ std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file,
   return stored;
 }
 
+Variables stored_variables(Variables all, std::size_t count) {
+  const bool has_rate = all.size() > 1 && all[1].name().ends_with("/learning_rate");
+  if (ends_with_product(all) && count + 1 + has_rate == all.size()) all.pop_back();
+  // The config of Keras 2 has the learning rate.
+  if (has_rate && count + 1 == all.size())
+    all.erase(all.begin() + 1);
+  else if (count > 0 && count < all.size() && count <= (has_rate ? 2U : 1U))
+    all.resize(count);
+  return all;
+}
+
 bool ends_with_product(const Variables& variables) { return variables.back().name().ends_with("/u_product"); }
 
 void compute_product(const Optimizer& optimizer) {
