@@ -1,7 +1,6 @@
 #include "etude/saving/detail/keras_optimizer.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <span>
 #include <string_view>
@@ -197,11 +196,12 @@ bool ends_with_product(const Variables& variables) { return variables.back().nam
 void compute_product(const Optimizer& optimizer) {
   Variable product = optimizer.keras_variables().back();
   const double beta = static_cast<const optimizers::NadamOptions*>(optimizer.description().options())->beta_1;
-  constexpr std::int64_t most = 1000;  // later its factor is beta, to the last bit
-  const std::int64_t steps = optimizer.iterations();
-  double value = std::pow(beta, static_cast<double>(std::max<std::int64_t>(steps - most, 0)));
-  for (std::int64_t step = 1; step <= std::min(steps, most); ++step)
-    value *= beta * (1 - 0.5 * std::pow(0.96, static_cast<double>(step)));
+  constexpr std::int64_t most = 1'000'000;  // by then it is 0
+  double value = 1, decay = 1;
+  for (std::int64_t step = 0; step < std::min(optimizer.iterations(), most); ++step) {
+    decay *= 0.96;
+    value *= beta * (1 - 0.5 * decay);
+  }
   product.fill(value);
 }
 
