@@ -11,7 +11,7 @@ import type * as options from './options.mjs';
 import { PredictionStream, byName, only } from './predictions.js';
 import { withCustomObjects, type CustomObjects } from './registry.js';
 import type { RnnCell } from './rnn_cell.js';
-import { gather, type ModelHandler, type ModelSource } from './sources.js';
+import { gather, type ModelHandler, type ModelSource, type ProgressOptions } from './sources.js';
 import { defaultVerbose } from './stdout.js';
 import { bytesOf, download, saveTo, type FileFormat } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
@@ -260,10 +260,10 @@ export class Model extends LayerBase {
    * NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), or the model.json of TensorFlow.js with the files
    * beside it. All weights are set, or none. A path sets them at once; other sources return a promise.
    */
-  loadWeights(source: ModelSource, options?: options.LoadWeightsOptions): Promise<void>;
-  loadWeights(path: string, options?: options.LoadWeightsOptions): void;
-  loadWeights(source: string | ModelSource, options: options.LoadWeightsOptions = {}): void | Promise<void> {
-    const gathered = gather(source, 'loadWeights');
+  loadWeights(source: ModelSource, options?: LoadWeightsOptions): Promise<void>;
+  loadWeights(path: string, options?: LoadWeightsOptions): void;
+  loadWeights(source: string | ModelSource, { onProgress, ...options }: LoadWeightsOptions = {}): void | Promise<void> {
+    const gathered = gather(source, 'loadWeights', onProgress);
     if (!gathered) return module.model_loadWeights(this.handle, source as string, options, undefined);
     return gathered.then(({ path, files }) => withSaving(() => module.model_loadWeights(this.handle, path, options, files)));
   }
@@ -336,7 +336,9 @@ export interface ModelFromJsonOptions {
   customObjects?: CustomObjects | undefined;
 }
 /** Options of `loadModel`. */
-export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions {}
+export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions, ProgressOptions {}
+/** Options of `model.loadWeights`. */
+export interface LoadWeightsOptions extends options.LoadWeightsOptions, ProgressOptions {}
 
 /**
  * Loads a model from a file or files that the page has, or fetches: of a .keras file, an .h5 file of Keras 2, or a
@@ -348,9 +350,9 @@ export function loadModel(source: ModelSource, options?: LoadModelOptions): Prom
  * It is compiled, with its optimizer's state unless that is of Keras 2 or TensorFlow.js; or not, if compile is false.
  */
 export function loadModel(path: string, options?: LoadModelOptions): Model;
-export function loadModel(source: string | ModelSource, { customObjects, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
+export function loadModel(source: string | ModelSource, { customObjects, onProgress, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
   const load = (path: string, files?: Files) => new Model(() => withCustomObjects(customObjects, () => module.model_load(path, options, files)), {});
-  const gathered = gather(source, 'loadModel');
+  const gathered = gather(source, 'loadModel', onProgress);
   return gathered ? gathered.then(({ path, files }) => withSaving(() => load(path, files))) : load(source as string);
 }
 /**
