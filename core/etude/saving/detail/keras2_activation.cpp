@@ -11,16 +11,18 @@
 namespace etude {
 namespace {
 
-// A class of another name than those of Étude, so that it can be registered.
-constexpr ClassEntry entry{
-    "Keras2HardSigmoid",
-    "keras2_hard_sigmoid",
-    "",
-    {},
-    [] { return std::shared_ptr<void>(); },
-    [](void*) -> std::shared_ptr<void> {
-      return std::make_shared<Activation::Function>([](Value x) { return ops::clip(x * 0.2 + 0.5, 0, 1); });
-    }};
+Value hard_sigmoid(Value x) { return ops::clip(x * 0.2 + 0.5, 0, 1); }
+
+// The class has another name than those of Étude, so that it can be registered.
+constexpr ClassEntry entry{"Keras2HardSigmoid",
+                           "keras2_hard_sigmoid",
+                           "",
+                           {},
+                           [] { return std::shared_ptr<void>(); },
+                           [](void*) -> std::shared_ptr<void> {
+                             Value (*function)(Value) = hard_sigmoid;
+                             return std::make_shared<Activation::Function>(function);
+                           }};
 
 /// The name of an activation, of which Keras 2.13 and later make an object: {"class_name": "function", "config": …}.
 Json& name_in(Json& activation) {
