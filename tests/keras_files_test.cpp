@@ -226,6 +226,35 @@ TEST_CASE("save with overwrite = false keeps what has the same name", "[saving][
   CHECK(kind_of([&] { model->save_weights("w.npz", {.overwrite = false}); }) == ErrorKind::io);
 }
 
+TEST_CASE("progress tells how many bytes of the weights were read, up to all", "[saving]") {
+  const FilesInMemory scope;
+  const auto model = trained();
+  std::uint64_t bytes = 0;
+  for (const Tensor& weight : model->get_weights()) bytes += weight.bytes();
+  std::vector<std::uint64_t> told, wholes;
+  const LoadProgress progress = [&](std::uint64_t done, std::uint64_t all) {
+    told.push_back(done);
+    wholes.push_back(all);
+  };
+  const auto check_told = [&](std::uint64_t all) {
+    CHECK(std::ranges::is_sorted(told));
+    CHECK(told.size() > 1);
+    CHECK(told.back() == all);
+    CHECK(wholes == std::vector(told.size(), all));
+    told.clear(), wholes.clear();
+  };
+  for (const char* path : {"m.keras", "m"}) {
+    model->save(path);
+    load_model(path, {.progress = progress});
+    check_told(bytes);
+  }
+  for (const char* path : {"m.keras", "w.safetensors"}) {
+    if (path[0] == 'w') model->save_weights(path);
+    model->load_weights(path, {.progress = progress});
+    check_told(2 * bytes);  // each is checked before the first is set
+  }
+}
+
 TEST_CASE("ModelCheckpoint saves .keras files", "[saving][keras]") {
   const FilesInMemory scope;
   const auto model = trained();

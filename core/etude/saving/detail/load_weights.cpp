@@ -12,6 +12,7 @@
 #include "etude/saving/detail/checkpoint_writes.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/format_functions.hpp"
+#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/save_model.hpp"
 #include "etude/saving/detail/tf_weights.hpp"
@@ -130,6 +131,7 @@ void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeig
 
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
   const FilesScope scope(options.files);
+  const ProgressScope progress(options.progress);
   check_is_path(path, "load_weights");
   check_built(model, "load_weights");
   const WeightsFile file = find_weights(path, *vfs_or_host({}, "load_weights"));

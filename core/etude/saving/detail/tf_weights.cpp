@@ -13,6 +13,7 @@
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_weights.hpp"
+#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/tf_bundle.hpp"
 #include "etude/saving/detail/tf_object_graph.hpp"
 #include "etude/saving/detail/tf_optimizer.hpp"
@@ -234,8 +235,13 @@ void load_tf_checkpoint(Model& model, const std::string& path, const LoadWeights
   });
   warn_of_skipped(skipped, where);
   Values values;
-  for (const Match& match : matcher.matches)
+  std::uint64_t all = 0;
+  for (const Match& match : matcher.matches) all += bytes_of(match.variable);
+  ReadCount count(all);
+  for (const Match& match : matcher.matches) {
     values.emplace_back(match.variable, bundle.read(match.key, entries.at(match.key)).astype(match.variable.dtype()));
+    count.add(bytes_of(match.variable));
+  }
   add_optimizer(model, graph, matcher.matches, bundle, where, values);
   for (auto& [variable, value] : values) variable.assign(value);
   complete_optimizer(model, values);
