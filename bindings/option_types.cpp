@@ -77,11 +77,12 @@ static_assert(are_listed(layers::Layers{}) && are_listed(losses::Losses{}) && ar
               are_listed(optimizers::Optimizers{}) && are_listed(schedules::Schedules{}) &&
               are_listed(initializers::Initializers{}) && are_listed(regularizers::Regularizers{}) &&
               are_listed(constraints::Constraints{}) && are_listed(callbacks::Callbacks{}));
-static_assert(are_listed<CompileOptions, FitOptions, EvaluateOptions, PredictOptions, BatchOptions, SequentialOptions,
-                         ModelOptions, FunctionalOptions, SummaryOptions, ModelToDotOptions, LoadModelOptions,
-                         LoadWeightsOptions, InputOptions, AttentionInputs, CsvOptions, DatasetShuffleOptions,
-                         utils::NormalizeOptions, utils::PadSequencesOptions, utils::TimeseriesOptions,
-                         utils::TextDatasetOptions, utils::SplitDatasetOptions, utils::SkipgramsOptions>());
+static_assert(
+    are_listed<CompileOptions, FitOptions, EvaluateOptions, PredictOptions, BatchOptions, SequentialOptions,
+               ModelOptions, FunctionalOptions, SummaryOptions, ModelToDotOptions, SaveOptions, LoadModelOptions,
+               LoadWeightsOptions, InputOptions, AttentionInputs, CsvOptions, DatasetShuffleOptions,
+               utils::NormalizeOptions, utils::PadSequencesOptions, utils::TimeseriesOptions, utils::TextDatasetOptions,
+               utils::SplitDatasetOptions, utils::SkipgramsOptions>());
 
 }  // namespace
 

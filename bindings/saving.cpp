@@ -95,14 +95,16 @@ EMSCRIPTEN_BINDINGS(saving) {
   if (in_worker()) return;
   set_custom_classes({object_of_web_as_json, object_of_web_from_json});
   etude::host().replace = replace_pattern;
-  bind<"model.save(model, folder, files?)", [](ModelPtr model, std::string folder, std::shared_ptr<Vfs> files) {
-    const FilesScope scope(files);
-    model->save(folder);
-  }>();
-  bind<"model.save_weights(model, path, files?)", [](ModelPtr model, std::string path, std::shared_ptr<Vfs> files) {
-    const FilesScope scope(files);
-    model->save_weights(path);
-  }>();
+  bind<"model.save(model, folder, options, files?)",
+       [](ModelPtr model, std::string folder, SaveOptions options, std::shared_ptr<Vfs> files) {
+         const FilesScope scope(files);
+         model->save(folder, options);
+       }>();
+  bind<"model.save_weights(model, path, options, files?)",
+       [](ModelPtr model, std::string path, SaveOptions options, std::shared_ptr<Vfs> files) {
+         const FilesScope scope(files);
+         model->save_weights(path, options);
+       }>();
   bind<"model.load_weights(model, path, options, files?)",
        [](ModelPtr model, std::string path, LoadWeightsOptions options, std::shared_ptr<Vfs> files) {
          options.files = files;

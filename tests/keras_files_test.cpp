@@ -89,6 +89,15 @@ TEST_CASE("models that Keras 3 and Keras 2 saved compute the same, and go on tra
       }
 }
 
+TEST_CASE("Nadam of Keras before 2.11, which has another schedule, becomes that of Keras 3", "[saving][keras]") {
+  const ModelPtr model =
+      model_from_json(R"({"class_name": "Sequential", "keras_version": "2.10.0", "config": {"layers": [
+    {"class_name": "InputLayer", "config": {"batch_input_shape": [null, 3]}},
+    {"class_name": "Dense", "config": {"units": 2}}]},
+    "training_config": {"loss": "mse", "optimizer_config": {"class_name": "Nadam", "config": {"decay": 0.004, "beta_1": 0.5}}}})");
+  CHECK_THAT(to_json(model->optimizer()), ContainsSubstring("Nadam") && ContainsSubstring(R"("beta_1":0.5)"));
+}
+
 TEST_CASE("weights that Keras saved are loaded into a model of the same layers", "[saving][keras]") {
   const json versions = golden("keras_files.json");
   for (const char* version : {"keras3", "keras2"})
@@ -215,6 +224,35 @@ TEST_CASE("save with overwrite = false keeps what has the same name", "[saving][
   model->save("folder");
   model->save_weights("w.npz", {.overwrite = false});
   CHECK(kind_of([&] { model->save_weights("w.npz", {.overwrite = false}); }) == ErrorKind::io);
+}
+
+TEST_CASE("progress tells how many bytes of the weights were read, up to all", "[saving]") {
+  const FilesInMemory scope;
+  const auto model = trained();
+  std::uint64_t bytes = 0;
+  for (const Tensor& weight : model->get_weights()) bytes += weight.bytes();
+  std::vector<std::uint64_t> told, wholes;
+  const LoadProgress progress = [&](std::uint64_t done, std::uint64_t all) {
+    told.push_back(done);
+    wholes.push_back(all);
+  };
+  const auto check_told = [&](std::uint64_t all) {
+    CHECK(std::ranges::is_sorted(told));
+    CHECK(told.size() > 1);
+    CHECK(told.back() == all);
+    CHECK(wholes == std::vector(told.size(), all));
+    told.clear(), wholes.clear();
+  };
+  for (const char* path : {"m.keras", "m"}) {
+    model->save(path);
+    load_model(path, {.progress = progress});
+    check_told(bytes);
+  }
+  for (const char* path : {"m.keras", "w.safetensors"}) {
+    if (path[0] == 'w') model->save_weights(path);
+    model->load_weights(path, {.progress = progress});
+    check_told(2 * bytes);  // each is checked before the first is set
+  }
 }
 
 TEST_CASE("ModelCheckpoint saves .keras files", "[saving][keras]") {

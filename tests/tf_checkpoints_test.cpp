@@ -32,6 +32,34 @@ TEST_CASE("models with the weights of TensorFlow's checkpoints compute what tf.k
     }
 }
 
+TEST_CASE("a compiled model goes on training from a checkpoint of TensorFlow with Keras's losses", "[saving][keras]") {
+  const nlohmann::json versions = golden("tf_checkpoints.json");
+  for (const nlohmann::json& version : versions)
+    for (const nlohmann::json& test : version.at("trained")) {
+      const std::string path = ETUDE_GOLDEN_DIR "/" + test.at("path").get<std::string>();
+      INFO(path);
+      const ModelPtr model = model_from_json(test.at("config").dump());
+      model->compile({.optimizer = from_json<Optimizer>(test.at("optimizer").dump()), .loss = "mse"});
+      model->load_weights(path);
+      CHECK(model->optimizer().iterations() == 3);
+      for (const double loss : test.at("losses")) {
+        Logs logs = model->train_on_batch(tensor_of_lists(test.at("x")), tensor_of_lists(test.at("y")));
+        CHECK(std::abs(logs["loss"] - loss) < 1e-4);
+      }
+    }
+}
+
+TEST_CASE("a checkpoint of TensorFlow with the state of another optimizer sets only the weights", "[saving][keras]") {
+  const nlohmann::json versions = golden("tf_checkpoints.json");
+  const nlohmann::json& test = versions.at("keras2").at("trained").at(0);  // SGD with momentum
+  const ModelPtr model = model_from_json(test.at("config").dump()), plain = model_from_json(test.at("config").dump());
+  model->compile({.optimizer = optimizers::adam({.learning_rate = 0.25}), .loss = "mse"});
+  for (const ModelPtr& each : {model, plain}) each->load_weights(ETUDE_GOLDEN_DIR "/tf/sgd_slots");
+  CHECK(model->optimizer().iterations() == 0);
+  CHECK(model->optimizer().learning_rate() == 0.25);
+  CHECK(std::ranges::equal(model->get_weights(), plain->get_weights(), same_bits));
+}
+
 TEST_CASE("a checkpoint of TensorFlow for other layers is an error that names both, and changes nothing",
           "[saving][errors]") {
   const std::string path = ETUDE_GOLDEN_DIR "/tf/dense";  // 4 inputs, Dense 3, BatchNormalization, Dropout, Dense 2
@@ -110,7 +138,7 @@ TEST_CASE("what a checkpoint of TensorFlow claims is refused before memory is al
   CHECK_THAT(with_kernel(entry_of(1, {2, 1}, 0, bytes, field(5, UINT64_MAX))), ContainsSubstring("expected it within"));
   CHECK_THAT(with_kernel(entry_of(2, {2, 1}, 0, bytes)), ContainsSubstring("in 8 bytes - expected as many as"));
   CHECK_THAT(with_kernel(entry_of(1, {2, 1}, 0, bytes.substr(4))), ContainsSubstring("in 4 bytes - expected as many"));
-  CHECK_THAT(with_kernel(entry_of(9, {2, 1}, 0, bytes)), ContainsSubstring("of TensorFlow's type 9"));
+  CHECK_THAT(with_kernel(entry_of(23, {2, 1}, 0, bytes)), ContainsSubstring("of TensorFlow's type 23"));
   CHECK_THAT(with_kernel(entry_of(1, {1ull << 62, 1ull << 62}, 0, bytes)), ContainsSubstring("has shape"));
   CHECK_THAT(with_kernel(entry_of(1, {UINT64_MAX, 1}, 0, bytes)), ContainsSubstring("a shape that is not one"));
   CHECK_THAT(with_kernel(entry_of(1, std::vector<std::uint64_t>(9, 1), 0, bytes)), ContainsSubstring("at most 8"));
@@ -127,6 +155,8 @@ TEST_CASE("what a checkpoint of TensorFlow claims is refused before memory is al
              ContainsSubstring("an object 7 among 3"));
   CHECK_THAT(error([](TfSample& sample) { sample.objects[2] = variable_of("other"); }),
              ContainsSubstring("no value of \"other\""));
+  CHECK_THAT(error([](TfSample& sample) { sample.objects[0] += field(3, field(1, 2) + field(2, "m") + field(3, 9)); }),
+             ContainsSubstring("an object 9 among 3"));
   // Objects may refer to each other in circles.
   CHECK(error([](TfSample& sample) { sample.objects[1] += object_of({{"root", 0}, {"self", 1}}); }) == "no error");
 }

@@ -1,5 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <map>
 
 #include "allocation_counter.hpp"
 #include "etude/base/detail/archive.hpp"
@@ -53,6 +54,20 @@ Tensor tfjs_weight(const std::string& entry, std::string_view bytes) {
   REQUIRE(tensors.size() == 1);
   return tensors.front().tensor;
 }
+
+/// Counts how often each file is opened for reading.
+struct CountingFiles : MemoryVfs {
+  explicit CountingFiles(const MemoryVfs& others) : MemoryVfs(others) {}
+  std::vector<std::byte> read(const std::string& path) override {
+    ++opened[path];
+    return MemoryVfs::read(path);
+  }
+  std::unique_ptr<FileSource> source(const std::string& path) override {
+    ++opened[path];
+    return MemoryVfs::source(path);
+  }
+  std::map<std::string, int> opened;
+};
 
 }  // namespace
 
@@ -304,8 +319,10 @@ TEST_CASE("TensorFlow.js: a model that it saved is loaded, compiled, and compute
   CHECK_FALSE(load_model("model.json", {.compile = false})->compiled());
   Sequential other({layers::input_layer({.shape = {3, 2}}),
                     layers::bidirectional({.layer = layers::lstm({.units = 2})}), layers::dense({.units = 2})});
-  other.load_weights("model.json");
+  const auto files = std::make_shared<CountingFiles>(*scope.files);
+  other.load_weights("model.json", {.files = files});
   CHECK(alike(other, *model));
+  CHECK(files->opened["model.json"] == 1);
 
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string text(of_tfjs);
@@ -313,8 +330,6 @@ TEST_CASE("TensorFlow.js: a model that it saved is loaded, compiled, and compute
     write(*scope.files, "model.json", text);
     return error_of([] { load_model("model.json"); });
   };
-  CHECK_THAT(changed("\"recurrent_activation\":\"sigmoid\"", "\"recurrent_activation\":\"hard_sigmoid\""),
-             ContainsSubstring("has a layer with \"hard_sigmoid\", which is 0.2 x + 0.5 in TensorFlow.js"));
   CHECK_THAT(changed("dense_Dense1/bias", "dense_Dense2/bias"), ContainsSubstring("no tensor \"dense_Dense1/bias\""));
   CHECK_THAT(changed("layers-model", "graph-model"), ContainsSubstring("is a graph model of TensorFlow.js"));
   CHECK_THAT(changed("modelTopology", "topology"), ContainsSubstring("has no model as its \"modelTopology\""));

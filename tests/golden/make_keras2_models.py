@@ -73,6 +73,10 @@ add("cells2", keras.Model(x, layers.SimpleRNN(2)(y)), [normal(5, 4)], optimizers
 add("movies2", keras.Sequential([layers.ConvLSTM2D(2, 2, recurrent_activation="sigmoid", input_shape=(2, 4, 4, 1)), layers.GlobalMaxPooling2D()]), [normal(2, 4, 4, 1)])
 add("volumes2", keras.Sequential([layers.Conv3D(2, 2, input_shape=(3, 4, 3, 1)), layers.AveragePooling3D((1, 2, 1)), layers.Flatten(), layers.PReLU(), layers.Dense(1)]),
     [normal(3, 4, 3, 1)], optimizers.Adadelta(1.0))
+# The default gates of ConvLSTM2D, and those of LSTM and GRU of Keras 2.2.
+add("gates2", keras.Sequential([layers.ConvLSTM2D(2, 2, return_sequences=True, input_shape=(3, 3, 3, 1)), layers.Reshape((3, 8)),
+                                layers.LSTM(3, recurrent_activation="hard_sigmoid", return_sequences=True), layers.GRU(2, recurrent_activation="hard_sigmoid"),
+                                layers.Dense(2, activation="hard_sigmoid")]), [normal(3, 3, 3, 1)], optimizers.SGD(0.1))
 
 with open(os.path.join(FOLDER, "keras2_models.json"), "w") as file:
     head = json.dumps({"origin": f"tf-keras {keras.__version__}, tests/golden/make_keras2_models.py", "batch_size": BATCH, "steps_before": BEFORE})[:-1]

@@ -105,6 +105,11 @@ elif PART == "texts":
 else:
     dense(O.RMSprop(0.02, momentum=0.5, centered=True), "rmsprop2.h5")
     dense(O.legacy.Adam(0.02, amsgrad=True), "legacy_adam2.h5")
+    # Compiled, Nadam of Keras 2 multiplies its product of beta_1 once for each variable instead of once in a step.
+    import tensorflow as tf
+
+    tf.config.run_functions_eagerly(True)
+    dense(O.Nadam(0.02), "nadam2.h5", "nadam2.keras")
 
 result[PART] = {"version": keras.__version__, "models": MODELS}
 json.dump(result, open(RESULT, "w"), separators=(",", ":"))

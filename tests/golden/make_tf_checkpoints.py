@@ -27,7 +27,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 RESULT = os.path.join(FOLDER, "tf_checkpoints.json")
 draws = np.random.default_rng(43)
 L = keras.layers
-MODELS = []
+MODELS, TRAINED = [], []
 
 
 def numbers(*shape):
@@ -57,6 +57,23 @@ def add(name, model, *inputs, optimizer=None, described=None):
     config = json.loads((described or model).to_json())
     MODELS.append({"path": f"tf/{name}", "config": config, "inputs": [np.asarray(each).tolist() for each in inputs],
                    "y": np.asarray(model(x), "float64").round(7).tolist()})
+
+
+def train(name, optimizer, whole=False):
+    """Saves a model after three steps of training, and what five more steps give. `whole`: as a tf.train.Checkpoint."""
+    model = keras.Sequential([keras.Input((3,)), L.Dense(2, activation="tanh"), L.Dense(1)])
+    fill(model)
+    x, y = numbers(4, 3), numbers(4, 1)
+    model.compile(optimizer, "mse")
+    for _ in range(3):
+        model.train_on_batch(x, y)
+    prefix = os.path.join(FOLDER, "tf", name)
+    tf.train.Checkpoint(model=model, optimizer=model.optimizer).write(prefix) if whole else model.save_weights(prefix)
+    losses = [float(np.ravel(model.train_on_batch(x, y))[0]) for _ in range(5)]
+    # Another learning rate: that of the checkpoint is restored.
+    config = {key: value if isinstance(value, bool) else float(value) for key, value in optimizer.get_config().items() if key in ("momentum", "rho", "centered", "amsgrad")}
+    TRAINED.append({"path": f"tf/{name}", "config": json.loads(model.to_json()), "x": x.tolist(), "y": y.tolist(), "losses": losses,
+                    "optimizer": {"class_name": type(optimizer).__name__, "config": {**config, "learning_rate": 0.5}}})
 
 
 def chain(shape, *stack):
@@ -99,13 +116,20 @@ if MAJOR == 2:
     model = Subclassed()
     model(np.zeros((1, 4)))
     add("subclassed", model, numbers(3, 4), described=keras.Sequential([keras.Input((4,)), L.Dense(3, activation="relu"), L.Dense(3), L.Dense(2)]))
+    old, new = keras.optimizers.legacy, keras.optimizers
+    train("sgd_slots", old.SGD(0.1, momentum=0.9))
+    train("adam_slots", old.Adam(0.05, amsgrad=True), whole=True)
+    train("rmsprop_slots", old.RMSprop(0.02, momentum=0.5, centered=True))
+    train("sgd_list", new.SGD(0.1, momentum=0.9), whole=True)
+    train("adam_list", new.Adam(0.05))
 else:
     add("keras3", dense(), numbers(3, 4))
     x = keras.Input((4, 3))
     y = L.Add()([x, L.MultiHeadAttention(2, 3)(x, x)])
     add("keras3_steps", keras.Model(x, keras.Sequential([L.LSTM(2), L.Dense(2)])(y)), numbers(2, 4, 3))
+    train("adam3_list", keras.optimizers.Adam(0.05), whole=True)
 
 os.path.exists(os.path.join(FOLDER, "tf", "checkpoint")) and os.remove(os.path.join(FOLDER, "tf", "checkpoint"))
 result = json.load(open(RESULT)) if os.path.exists(RESULT) else {}
-result[f"keras{MAJOR}"] = {"version": f"{keras.__version__} on TensorFlow {tf.__version__}", "models": MODELS}
+result[f"keras{MAJOR}"] = {"version": f"{keras.__version__} on TensorFlow {tf.__version__}", "models": MODELS, "trained": TRAINED}
 json.dump(result, open(RESULT, "w"), separators=(",", ":"))

@@ -66,6 +66,10 @@ await add('cells', tf.sequential({ layers: [
   layers.rnn({ cell: layers.stackedRNNCells({ cells: [layers.lstmCell({ units: 3, recurrentActivation: 'sigmoid' }), layers.gruCell({ units: 2, recurrentActivation: 'sigmoid', resetAfter: false })] }), inputShape: [5, 4] }), layers.dense({ units: 2 })] }),
   [numbers([2, 5, 4])]);
 await add('movies', tf.sequential({ layers: [layers.convLstm2d({ filters: 2, recurrentActivation: 'sigmoid', kernelSize: 2, inputShape: [2, 4, 4, 1] }), layers.globalMaxPooling2d({})] }), [numbers([2, 2, 4, 4, 1])]);
+// Their default gates, and the activation itself, are hard_sigmoid.
+await add('gates', tf.sequential({ layers: [
+  layers.lstm({ units: 3, returnSequences: true, inputShape: [4, 2] }), layers.gru({ units: 2 }), layers.dense({ units: 3, activation: 'hardSigmoid' }),
+  layers.activation({ activation: 'hardSigmoid' })] }), [numbers([3, 4, 2], 1.5)]);
 
 const origin = { '@tensorflow/tfjs': tf.version.tfjs, script: 'tests/golden/make_tfjs_models.mjs' };
 const models = cases.map((each) => JSON.stringify(each)).join(',\n');

@@ -166,6 +166,49 @@ test('a model for TensorFlow.js is saved beside its weights, and loaded from fil
   await same(et.loadModel({ load: () => ({ ...artifacts, weightData: [artifacts.weightData.slice(0, 8), artifacts.weightData.slice(8)] }) }));
 });
 
+test('overwrite false keeps what has the same name, which is an Error, and a handler gets it', async () => {
+  const model = trainedModel(), kept = { overwrite: false };
+  await model.fit(x, y, { epochs: 1, verbose: 0 });
+  for (const name of ['kept', 'kept.keras', 'kept_tfjs/model.json']) {
+    model.save(join(folder, name), kept);
+    await assertError(() => model.save(join(folder, name), kept), 'io', `${name}" exists - expected a new name, because overwrite is false`);
+    model.save(join(folder, name));
+  }
+  const weights = join(folder, 'kept.safetensors');
+  writeFileSync(weights, 'before');
+  await assertError(() => model.saveWeights(weights, kept), 'io', 'exists');
+  assert.equal(readFileSync(weights, 'utf8'), 'before');
+  assert.equal(await model.save({ save: (_, { overwrite }) => overwrite }, kept), false);
+  await assertError(() => model.save(weights, { overwrit: false }), 'value', 'unknown option "overwrit"');
+});
+
+test('onProgress tells how much of an address has arrived, up to 1', async () => {
+  const model = trainedModel();
+  model.build([-1, 6]);
+  model.save(join(folder, 'progress/model.json'));
+  model.saveWeights(join(folder, 'progress/w.safetensors'));
+  const server = createServer(({ url }, response) => {
+    const bytes = readFileSync(join(folder, 'progress', url)), half = bytes.length >> 1;
+    response.writeHead(200, { 'content-length': bytes.length }).write(bytes.subarray(0, half));
+    setTimeout(() => response.end(bytes.subarray(half)), 20);
+  });
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
+  try {
+    const address = `http://127.0.0.1:${server.address().port}`;
+    for (const load of [(onProgress) => et.loadModel(`${address}/model.json`, { onProgress }), (onProgress) => model.loadWeights(`${address}/w.safetensors`, { onProgress })]) {
+      const fractions = [];
+      await load((fraction) => fractions.push(fraction));
+      assert.ok(fractions[0] > 0 && fractions[0] < 1, `${fractions}`);
+      assert.deepEqual(fractions, [...new Set(fractions)].sort((a, b) => a - b));
+      assert.equal(fractions.at(-1), 1);
+    }
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+  await assertError(() => et.loadModel('m', { onProgress: 1 }), 'value', '1 as onProgress');
+});
+
 test('a model and its weights go to bytes, and are loaded from bytes and Blobs', async () => {
   const model = trainedModel();
   await model.fit(x, y, { epochs: 1, verbose: 0 });

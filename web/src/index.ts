@@ -65,6 +65,7 @@ export {
   type History,
   type LayerLike,
   type LoadModelOptions,
+  type LoadWeightsOptions,
   type ModelFromJsonOptions,
   type PredictOptions,
   type SummaryOptions,
@@ -76,7 +77,7 @@ export { plotModel, type PlotModelOptions, type Viz } from './plot.js';
 export type { PredictionStream } from './predictions.js';
 export { registerClass, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
-export type { ModelArtifacts, ModelHandler, ModelSource } from './sources.js';
+export type { LoadProgress, ModelArtifacts, ModelHandler, ModelSource, ProgressOptions } from './sources.js';
 export type { FileFormat } from './targets.js';
 export type { Serialization } from './serialization.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';

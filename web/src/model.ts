@@ -12,7 +12,7 @@ import { pack, type Nested } from './nested.js';
 import { PredictionStream, only } from './predictions.js';
 import { withCustomObjects, type CustomObjects } from './registry.js';
 import type { RnnCell } from './rnn_cell.js';
-import { gather, type ModelHandler, type ModelSource } from './sources.js';
+import { gather, type ModelHandler, type ModelSource, type ProgressOptions } from './sources.js';
 import { defaultVerbose } from './stdout.js';
 import { bytesOf, download, saveTo, type FileFormat } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
@@ -230,18 +230,18 @@ export class Model extends LayerBase {
    * Saves the model, its compile options and its optimizer's state to a folder, or to a file for Keras if the name ends with
    * .keras. If it ends with .json, saves a model.json for TensorFlow.js, without compile options and optimizer. loadModel
    * restores the model, here or natively. A folder contains a complete model at any time, even after a crash. Steps in
-   * JavaScript are not saved.
+   * JavaScript are not saved. What has the same name is replaced; with `overwrite` false it is an error.
    */
-  save(path: string): void;
-  /** Gives the model in the form of TensorFlow.js to `handler.save`, and returns what that returns. */
-  save(handler: ModelHandler): Promise<unknown>;
-  save(target: string | ModelHandler): void | Promise<unknown> {
-    if (typeof target === 'object' && target) return saveTo(target, (path, files) => module.model_save(this.handle, path, files));
-    module.model_save(this.handle, target, undefined);
+  save(path: string, options?: options.SaveOptions): void;
+  /** Gives the model in the form of TensorFlow.js, and the options, to `handler.save`, and returns what that returns. */
+  save(handler: ModelHandler, options?: options.SaveOptions): Promise<unknown>;
+  save(target: string | ModelHandler, options: options.SaveOptions = {}): void | Promise<unknown> {
+    if (typeof target === 'object' && target) return saveTo(target, options, (path, files) => module.model_save(this.handle, path, options, files));
+    module.model_save(this.handle, target, options, undefined);
   }
   /** Saves the weights alone, to a file whose name ends with .safetensors, with .npz for NumPy, or with .weights.h5 for Keras. */
-  saveWeights(path: string): void {
-    module.model_saveWeights(this.handle, path, undefined);
+  saveWeights(path: string, options: options.SaveOptions = {}): void {
+    module.model_saveWeights(this.handle, path, options, undefined);
   }
   /** The bytes of a file of the model, in the format "keras", or of its weights, in one of the others. */
   toBytes(format: FileFormat = 'keras'): Promise<Uint8Array> {
@@ -259,10 +259,10 @@ export class Model extends LayerBase {
    * NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), or the model.json of TensorFlow.js with the files
    * beside it. All weights are set, or none. A path sets them at once; other sources return a promise.
    */
-  loadWeights(source: ModelSource, options?: options.LoadWeightsOptions): Promise<void>;
-  loadWeights(path: string, options?: options.LoadWeightsOptions): void;
-  loadWeights(source: string | ModelSource, options: options.LoadWeightsOptions = {}): void | Promise<void> {
-    const gathered = gather(source, 'loadWeights');
+  loadWeights(source: ModelSource, options?: LoadWeightsOptions): Promise<void>;
+  loadWeights(path: string, options?: LoadWeightsOptions): void;
+  loadWeights(source: string | ModelSource, { onProgress, ...options }: LoadWeightsOptions = {}): void | Promise<void> {
+    const gathered = gather(source, 'loadWeights', onProgress);
     if (!gathered) return module.model_loadWeights(this.handle, source as string, options, undefined);
     return gathered.then(({ path, files }) => withSaving(() => module.model_loadWeights(this.handle, path, options, files)));
   }
@@ -299,7 +299,7 @@ export class Model extends LayerBase {
 
   /** Writes a file of the model, or of its weights. */
   readonly #writer = (path: string, files: Files, weights: boolean) =>
-    weights ? module.model_saveWeights(this.handle, path, files) : module.model_save(this.handle, path, files);
+    weights ? module.model_saveWeights(this.handle, path, {}, files) : module.model_save(this.handle, path, {}, files);
 
   /** The only output; several by name as lists and objects. */
   #only(outputs: Tensor[], where: string, several: string): Nested<Tensor> {
@@ -335,7 +335,9 @@ export interface ModelFromJsonOptions {
   customObjects?: CustomObjects | undefined;
 }
 /** Options of `loadModel`. */
-export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions {}
+export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions, ProgressOptions {}
+/** Options of `model.loadWeights`. */
+export interface LoadWeightsOptions extends options.LoadWeightsOptions, ProgressOptions {}
 
 /**
  * Loads a model from a file or files that the page has, or fetches: of a .keras file, an .h5 file of Keras 2, or a
@@ -347,9 +349,9 @@ export function loadModel(source: ModelSource, options?: LoadModelOptions): Prom
  * It is compiled, with its optimizer's state unless that is of Keras 2 or TensorFlow.js; or not, if compile is false.
  */
 export function loadModel(path: string, options?: LoadModelOptions): Model;
-export function loadModel(source: string | ModelSource, { customObjects, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
+export function loadModel(source: string | ModelSource, { customObjects, onProgress, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
   const load = (path: string, files?: Files) => new Model(() => withCustomObjects(customObjects, () => module.model_load(path, options, files)), {});
-  const gathered = gather(source, 'loadModel');
+  const gathered = gather(source, 'loadModel', onProgress);
   return gathered ? gathered.then(({ path, files }) => withSaving(() => load(path, files))) : load(source as string);
 }
 /**

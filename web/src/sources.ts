@@ -2,6 +2,7 @@
 import { describe, fail } from './error.js';
 import type { Files } from './files.js';
 import { MemoryFiles } from './memory_files.js';
+import type { SaveOptions } from './options.mjs';
 
 /** A model in the form of TensorFlow.js, as its `tf.io.ModelArtifacts`. */
 export interface ModelArtifacts {
@@ -25,8 +26,8 @@ export interface ModelArtifacts {
 export interface ModelHandler {
   /** Returns a model, for loadModel and loadWeights. */
   load?(): ModelArtifacts | Promise<ModelArtifacts>;
-  /** Gets a model, from model.save; what it returns is the result of that. */
-  save?(artifacts: ModelArtifacts): unknown;
+  /** Gets a model, and the options of model.save; what it returns is the result of that. `overwrite` is for it to obey. */
+  save?(artifacts: ModelArtifacts, options: SaveOptions): unknown;
 }
 
 /**
@@ -41,16 +42,28 @@ interface Gathered {
   files: Files;
 }
 
-/** The files of a source; undefined for a path, which is one of the module's files. */
-export function gather(source: unknown, where: string): Promise<Gathered> | undefined {
-  return typeof source === 'string' && !/^https?:\/\//.test(source) ? undefined : gathered(source, where);
+/** Tells how much of what is fetched has arrived: from 0 to 1. */
+export type LoadProgress = (fraction: number) => void;
+/** Options of what is fetched. */
+export interface ProgressOptions {
+  /**
+   * Called while the files of an address arrive, with a number from 0 to 1, which is the last. Each file counts the same; a
+   * model.json counts nothing if there are files of weights beside it, as in TensorFlow.js.
+   */
+  onProgress?: LoadProgress | undefined;
 }
 
-async function gathered(source: unknown, where: string): Promise<Gathered> {
+/** The files of a source; undefined for a path, which is one of the module's files. */
+export function gather(source: unknown, where: string, onProgress?: LoadProgress): Promise<Gathered> | undefined {
+  if (onProgress !== undefined && typeof onProgress !== 'function') fail('value', where, `${describe(onProgress)} as onProgress - expected a function of a number - pass one.`);
+  return typeof source === 'string' && !/^https?:\/\//.test(source) ? undefined : gathered(source, where, onProgress);
+}
+
+async function gathered(source: unknown, where: string, onProgress?: LoadProgress): Promise<Gathered> {
   if (source instanceof Uint8Array) return only('model', source);
   if (source instanceof ArrayBuffer) return only('model', new Uint8Array(source));
   if (source instanceof Blob) return only(nameOf(source), await contentOf(source));
-  if (typeof source === 'string' || source instanceof URL) return fetched(new URL(source), where);
+  if (typeof source === 'string' || source instanceof URL) return fetched(new URL(source), where, onProgress);
   if (typeof source === 'object' && source && Symbol.iterator in source) return several([...(source as Iterable<unknown>)], where);
   const handler = source as ModelHandler | null | undefined;
   if (typeof handler?.load === 'function') return ofArtifacts(await handler.load(), where);
@@ -70,28 +83,51 @@ async function several(given: unknown[], where: string): Promise<Gathered> {
   return { path: main[0] as string, files: memory.files };
 }
 
-async function fetchBytes(address: URL, where: string): Promise<Uint8Array> {
+/** The bytes of an answer. `arrived` gets the part of them that has arrived; nothing if the server tells no length. */
+async function bytesOf(response: Response, arrived?: LoadProgress): Promise<Uint8Array> {
+  const length = Number(response.headers.get('content-length'));
+  if (!arrived || !length || !response.body) return new Uint8Array(await response.arrayBuffer());
+  const pieces: Uint8Array<ArrayBuffer>[] = [], reader = response.body.getReader();
+  let size = 0;
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    pieces.push(piece.value);
+    size += piece.value.length;
+    if (size < length) arrived(size / length); // the length of what is compressed is smaller
+  }
+  return new Uint8Array(await new Blob(pieces).arrayBuffer());
+}
+
+async function fetchBytes(address: URL, where: string, arrived?: LoadProgress): Promise<Uint8Array> {
   const unreadable = (reason: string) => fail('io', where, `"${address}" ${reason} - expected a file - check the address, and that the server allows this page to read it.`);
   try {
     const response = await fetch(address);
-    return response.ok ? new Uint8Array(await response.arrayBuffer()) : unreadable(`answered ${response.status}`);
+    return response.ok ? await bytesOf(response, arrived) : unreadable(`answered ${response.status}`);
   } catch (error) {
     return error instanceof TypeError ? unreadable(`cannot be read: ${error.message}`) : Promise.reject(error);
   }
 }
 
 /** A file of an address, and for a model.json those beside it, by the same query. */
-async function fetched(address: URL, where: string): Promise<Gathered> {
-  const bytes = await fetchBytes(address, where), name = address.pathname.split('/').pop() || 'model';
+async function fetched(address: URL, where: string, onProgress?: LoadProgress): Promise<Gathered> {
+  const name = address.pathname.split('/').pop() || 'model';
+  const bytes = await fetchBytes(address, where, name.endsWith('.json') ? undefined : onProgress);
   const memory = new MemoryFiles().add(name, bytes);
   const shards = /^https?:$/.test(address.protocol) ? shardsIn(bytes) : [];
+  const parts = shards.map(() => 0);
   const contents = await Promise.all(
-    shards.map((shard) => {
+    shards.map(async (shard, i) => {
       const at = new URL(encodeURIComponent(shard), address);
       at.search = address.search;
-      return fetchBytes(at, where);
+      const arrived = onProgress && ((part: number) => {
+        parts[i] = part;
+        onProgress(parts.reduce((sum, each) => sum + each, 0) / parts.length);
+      });
+      const content = await fetchBytes(at, where, arrived);
+      arrived?.(1);
+      return content;
     }),
   );
+  if (shards.length === 0) onProgress?.(1);
   for (const [i, content] of contents.entries()) memory.add(shards[i] as string, content);
   return { path: name, files: memory.files };
 }

@@ -3,6 +3,7 @@ import { describe, fail } from './error.js';
 import type { Files } from './files.js';
 import { MemoryFiles } from './memory_files.js';
 import { withSaving } from './module.js';
+import type { SaveOptions } from './options.mjs';
 import type { ModelArtifacts, ModelHandler } from './sources.js';
 
 /** A format of `toBytes`: a file of the model for Keras, or one of its weights. */
@@ -42,11 +43,11 @@ interface ModelJson extends ModelArtifacts {
   weightsManifest: { paths: string[]; weights: object[] }[];
 }
 
-export async function saveTo(handler: ModelHandler, write: (path: string, files: Files) => void): Promise<unknown> {
+export async function saveTo(handler: ModelHandler, options: SaveOptions, write: (path: string, files: Files) => void): Promise<unknown> {
   if (typeof handler.save !== 'function') fail('value', 'Model.save', `${describe(handler)} - expected a path, or a handler with save(artifacts) - pass one.`);
   const files = new Map(await written((files) => write('model.json', files)));
   const { weightsManifest, ...artifacts } = JSON.parse(new TextDecoder().decode(files.get('model.json'))) as ModelJson;
   const pieces = weightsManifest.flatMap(({ paths }) => paths).map((path) => files.get(path) as Uint8Array<ArrayBuffer>);
   const weightData = await new Blob(pieces).arrayBuffer();
-  return handler.save({ ...artifacts, weightSpecs: weightsManifest.flatMap(({ weights }) => weights), weightData });
+  return handler.save({ ...artifacts, weightSpecs: weightsManifest.flatMap(({ weights }) => weights), weightData }, options);
 }

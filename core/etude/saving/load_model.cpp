@@ -9,6 +9,7 @@
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/format_functions.hpp"
+#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
@@ -82,6 +83,7 @@ ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
 
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
   const FilesScope scope(options.files);
+  const ProgressScope progress(options.progress);
   check_is_path(folder, "load_model");
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
   if (const PathKind kind = files->kind(folder); kind != PathKind::folder) {
@@ -106,7 +108,8 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
 }
 
 ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& options) {
-  return load_model("model", {.compile = options.compile, .files = files_with("model", bytes)});
+  return load_model("model",
+                    {.compile = options.compile, .files = files_with("model", bytes), .progress = options.progress});
 }
 
 std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path) {

@@ -20,6 +20,8 @@ struct LoadModelOptions {
   bool compile = true;
   /// The files that hold the model; host().files if null.
   std::shared_ptr<Vfs> files = {};
+  /// Is called after each weight.
+  LoadProgress progress = {};
   static constexpr auto fields() {
     return option_rows(
         option<&LoadModelOptions::compile>("Whether the model is compiled as it was when it was saved."));

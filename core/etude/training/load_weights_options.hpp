@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,6 +10,10 @@
 #include "etude/classes/field.hpp"
 
 namespace etude {
+
+/// Is told how many bytes of a model's weights were read, and how many there are to read: twice as many as the weights
+/// have if all are checked before the first is set. Those of a folder of Model::save come after its files were checked.
+using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
 /// A rule by which load_weights renames the tensors of a file.
 struct Renaming {
@@ -36,6 +42,8 @@ struct LoadWeightsOptions {
   bool by_name = false;
   /// The files that hold the weights; host().files if null.
   std::shared_ptr<Vfs> files = {};
+  /// Is called after each weight.
+  LoadProgress progress = {};
 
   static constexpr auto fields() {
     return option_rows(

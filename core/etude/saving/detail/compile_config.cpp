@@ -4,7 +4,9 @@
 #include <string_view>
 
 #include "etude/base/error.hpp"
+#include "etude/base/messages.hpp"
 #include "etude/saving/detail/config_fields.hpp"
+#include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
@@ -46,6 +48,18 @@ Json unwrapped(const Json& config) {
   return result;
 }
 
+/// Nadam of Keras before 2.11 lets beta_1 grow by another schedule, whose option becomes none.
+void take_older_schedule(Json& optimizer) {
+  if (text_in(optimizer, "class_name") != "Nadam" || !optimizer.contains("config")) return;
+  Json& config = optimizer["config"];
+  bool is_older = false;
+  for (const char* name : {"decay", "schedule_decay"}) is_older |= config.is_object() && config.erase(name) != 0;
+  if (is_older)
+    print_warning({},
+                  "[load_model] the optimizer Nadam of Keras before 2.11, whose momentum grows by another schedule "
+                  "than that of Keras 3, which it has here.");
+}
+
 /// The compile_config of a text; null if there is none.
 Json compile_config_in(const Json& json) {
   if (const auto found = json.find("compile_config"); found != json.end() && found->is_object() && !found->empty()) {
@@ -58,17 +72,10 @@ Json compile_config_in(const Json& json) {
   Json config = without_nulls(unwrapped(*found));
   if (const auto optimizer = config.find("optimizer_config"); optimizer != config.end()) {
     config["optimizer"] = Json(*optimizer);
+    take_older_schedule(config["optimizer"]);
     config.erase("optimizer_config");
   }
   return config;
-}
-
-/// Whether a part of the config has this activation.
-bool names_hard_sigmoid(const Json& json) {
-  if (json.is_object())
-    for (const auto& [name, value] : json.items())
-      if (name.ends_with("activation") && value == "hard_sigmoid") return true;
-  return json.is_structured() && std::ranges::any_of(json, names_hard_sigmoid);
 }
 
 }  // namespace
@@ -103,13 +110,6 @@ Json compiled_to_json(const Model& model) {
   return json;
 }
 
-void check_same_activations(const Json& json, std::string_view version, std::string_view where) {
-  check(version.empty() || version.starts_with('3') || !names_hard_sigmoid(json), ErrorKind::value, where,
-        "a layer with \"hard_sigmoid\" of Keras ", version,
-        ", where it is 0.2 x + 0.5 - expected the one of Keras 3, x / 6 + 0.5, or other activations - train the model "
-        "with \"sigmoid\".");
-}
-
 ModelPtr compiled_from_json(const Json& json) {
   for (const char* within : {"modelTopology", "model_config"})
     if (json.is_object() && !json.contains("class_name") && json.contains(within)) {
@@ -120,11 +120,11 @@ ModelPtr compiled_from_json(const Json& json) {
     }
   check(describes_model(json), ErrorKind::value, "model_from_json", "class \"", class_name_in(json),
         "\" - expected Sequential or Functional", " - make layers by from_json<Layer>().");
-  if (const auto version = json.find("keras_version"); version != json.end() && version->is_string())
-    check_same_activations(json, version->get_ref<const std::string&>(), "model_from_json");
+  Json config = json;
+  rename_activations(config, text_in(json, "keras_version"));
   const SharedObjects shared;
-  ModelPtr model = model_from_json(json);
-  compile_as_described(*model, json);
+  ModelPtr model = model_from_json(config);
+  compile_as_described(*model, config);
   return model;
 }
 

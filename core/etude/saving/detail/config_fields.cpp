@@ -76,6 +76,16 @@ const Json* function_in(const Json& json) {
   return is_function && name->is_string() ? &*name : nullptr;
 }
 
+Json function_json(const std::string& name) {
+  Json json = Json::object();
+  for (const auto& [member, value] : {std::pair("module", "builtins"),
+                                      {"class_name", "function"},
+                                      {"config", name.c_str()},
+                                      {"registered_name", "function"}})
+    add_member(json, member, value);
+  return json;
+}
+
 void read_config(std::span<const Field> fields, void* options, const std::string& class_name, const Json& given) {
   const Json config = present_config(fields, class_name, given);
   std::size_t used = 0;

@@ -19,12 +19,14 @@
 #include "etude/base/integers.hpp"
 #include "etude/base/margins.hpp"
 #include "etude/base/shape.hpp"
+#include "etude/classes/class_table.hpp"
 #include "etude/classes/field.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/layers/layer.hpp"
 #include "etude/layers/text_options.hpp"
 #include "etude/optimizers/schedule.hpp"
 #include "etude/saving/detail/json.hpp"
+#include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/nested_json.hpp"
 #include "etude/training/options.hpp"
 #include "etude/training/per_output.hpp"
@@ -142,11 +144,14 @@ Json field_json(const initializers::ConstantValue& field, const FieldPlace& plac
 /// The name of a function of Keras: {"module": "builtins", "class_name": "function", "config": "relu", …}; null for
 /// other JSON.
 const Json* function_in(const Json& json);
+/// The form of a function that is registered in Keras.
+Json function_json(const std::string& name);
 inline void read_field(const Json& json, Activation& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = {});
   if (const Json* name = function_in(json)) return read_field(*name, field, place);
   if (!json.is_string()) place.wrong(json, "an activation's name");
   field = json.get<std::string>();
+  if (field.name() == keras2_hard_sigmoid) register_keras2_hard_sigmoid();
 }
 template <class T> void read_field(const Json& json, Choice<T>& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = {});
@@ -248,6 +253,7 @@ template <class T> Json field_json(const std::optional<T>& field, const FieldPla
 inline Json field_json(const Activation& field, const FieldPlace& place) {
   check(!field.is_function(), ErrorKind::value, place.class_name, place.field,
         " is a function - expected a named activation, because code is not saved - pass a name.");
+  if (is_registered_name(field.name())) return function_json(field.name());
   return field.name().empty() ? "linear" : field.name();
 }
 template <class T> Json field_json(const Choice<T>& field, const FieldPlace&) {

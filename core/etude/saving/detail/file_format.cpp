@@ -93,7 +93,7 @@ std::string beginning_of(FileSource& source, std::uint64_t most) {
 }
 
 /// Reads only the beginning, except of archives, whose files it lists, and of JSON.
-FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source) {
+FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source, std::string* json) {
   constexpr std::size_t most = 4096, length_bytes = 8;
   std::string text = beginning_of(*source, most);
   if (text.starts_with("\x89HDF\r\n\x1a\n")) return hdf5;
@@ -105,9 +105,12 @@ FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>&
   if (begin == text.npos || text[begin] != '{') return format_by_name(path);
   text = beginning_of(*source, source->size());
   const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
-  if (has("\"weightsManifest\"")) return tfjs;
-  if (!has("\"weight_map\"")) return unknown;
-  return has(".safetensors\"") ? safetensors_shards : keras_shards;
+  const FileFormat format = has("\"weightsManifest\"") ? tfjs
+                            : !has("\"weight_map\"")   ? unknown
+                            : has(".safetensors\"")    ? safetensors_shards
+                                                       : keras_shards;
+  if (json) *json = std::move(text);
+  return format;
 }
 
 FileFormat format_of(const std::string& path, Vfs& files) {

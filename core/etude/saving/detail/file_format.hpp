@@ -31,8 +31,8 @@ enum class FileFormat : std::uint8_t {
 /// The format of a file, or of a folder, by its contents and then by its name; by the name alone if there is neither.
 /// TensorFlow names checkpoints by the common beginning of their files' names.
 FileFormat format_of(const std::string& path, Vfs& files);
-/// The format of a file with these contents.
-FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source);
+/// The format of a file with these contents. JSON is read as a whole for that: `text` gets it.
+FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source, std::string* text = nullptr);
 
 /// The first bytes of a source, as a text: `most`, or all if it has fewer.
 std::string beginning_of(FileSource& source, std::uint64_t most);

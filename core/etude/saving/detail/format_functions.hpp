@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "etude/layers/string_layer.hpp"
 #include "etude/saving/detail/file_format.hpp"
@@ -20,8 +21,9 @@ struct FormatFunctions {
   void (*save)(const Model& model, const std::string& path) = nullptr;
   void (*load_weights)(Model& model, const std::string& path, const LoadWeightsOptions& options) = nullptr;
   void (*save_weights)(const Model& model, const std::string& path) = nullptr;
-  /// Returns how to rename the tensors of a file, as named_weights() names those of its model.
-  std::function<std::string(const std::string& name)> (*weight_names)(const std::string& path) = nullptr;
+  /// Returns how to rename the tensors of a file with this text, as named_weights() names those of its model.
+  std::function<std::string(const std::string& name)> (*weight_names)(std::string_view text,
+                                                                      const std::string& path) = nullptr;
   /// The layers of strings that `load` leaves out, by their names.
   std::map<std::string, std::shared_ptr<StringLayer>> (*load_strings)(const std::string& path) = nullptr;
 };

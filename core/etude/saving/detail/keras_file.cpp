@@ -9,6 +9,7 @@
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/keras_assets.hpp"
 #include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_store.hpp"
@@ -106,14 +107,8 @@ std::optional<std::vector<StoredVariable>> find_optimizer(hdf5::Reader& file, co
                                                           const Json& config) {
   if (!has_keras_variables(optimizer)) return {};
   KerasWeights group = keras_optimizer_weights(optimizer, config).front();
-  std::vector<Variable>& variables = group.variables;
   const std::size_t count = file.kind(group.path) == hdf5::ObjectKind::group ? file.list(group.path).size() : 0;
-  const bool has_rate = variables.size() > 1 && variables[1].name().ends_with("/learning_rate");
-  // Files of Keras 2 lack the learning rate, which the config has, too; before the first step there are no slots.
-  if (has_rate && count + 1 == variables.size())
-    variables.erase(variables.begin() + 1);
-  else if (count == (has_rate ? 2 : 1) && count < variables.size())
-    variables.resize(count);
+  group.variables = stored_variables(std::move(group.variables), count);
   std::vector<std::string> skipped;
   std::vector<StoredVariable> stored = find_keras_groups(file, std::span(&group, 1), "load_model", &skipped);
   if (!skipped.empty()) return {};
@@ -128,7 +123,13 @@ void restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, con
   Optimizer& optimizer = model.optimizer();
   optimizer.build(model.trainable_variables());
   const auto stored = is_h5 ? find_h5_optimizer(file, optimizer, config) : find_optimizer(file, optimizer, config);
-  if (stored) return assign_stored(*stored);
+  if (stored) {
+    assign_stored(*stored);
+    const std::vector<Variable> variables = optimizer.keras_variables();
+    const auto is_last = [&](const StoredVariable& each) { return each.variable.id() == variables.back().id(); };
+    if (ends_with_product(variables) && std::ranges::none_of(*stored, is_last)) compute_product(optimizer);
+    return;
+  }
   print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + optimizer.name() +
                         "\" is not restored: the file has other variables than it. It starts anew.");
 }
@@ -178,7 +179,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   const KerasArchive archive(path);
   Json config = archive.config();
   take_strings(config, path);
-  check_same_activations(config, archive.version(), "load_model");
+  rename_activations(config, archive.version());
   const SharedObjects shared;
   const ModelPtr model = without_values(config, path);
   hdf5::Reader file = archive.weights();
@@ -208,7 +209,7 @@ ModelPtr load_h5(const std::string& path, bool compile) {
   Json json = parse_json(*config, path + "/model_config");
   if (const std::optional<std::string> training = file.text("", "training_config"); training && json.is_object())
     json["training_config"] = parse_json(*training, path + "/training_config");
-  check_same_activations(json, file.text("", "keras_version").value_or(""), "load_model");
+  rename_activations(json, file.text("", "keras_version").value_or(""));
   const SharedObjects shared;
   const ModelPtr model = without_values(json, path);
   assign_stored(find_keras2_weights(file, *model, false, "load_model", nullptr));

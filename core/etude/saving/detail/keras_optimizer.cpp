@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "etude/classes/detail/snake_case.hpp"
+#include "etude/optimizers/adam.hpp"
 #include "etude/optimizers/multi_optimizer.hpp"
 
 namespace etude {
@@ -165,7 +166,8 @@ std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file,
     return stored;
   }
   const std::vector<Variables> slots = optimizer.slots();
-  const Variables variables = optimizer.keras_variables();
+  Variables variables = optimizer.keras_variables();
+  if (ends_with_product(variables)) variables.pop_back();
   // The learning rate is in the config. Those with further variables differ from the optimizers of Keras 2.
   std::size_t known = variables.size() > 1 && variables[1].name().ends_with("/learning_rate") ? 2 : 1;
   for (const Variables& each : slots) known += each.size();
@@ -176,6 +178,31 @@ std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file,
   for (std::size_t kind = 0; same && kind < slots.size(); ++kind) same = add(slots[kind], kinds[kind]);
   if (!same) return {};
   return stored;
+}
+
+Variables stored_variables(Variables all, std::size_t count) {
+  const bool has_rate = all.size() > 1 && all[1].name().ends_with("/learning_rate");
+  if (ends_with_product(all) && count + 1 + has_rate == all.size()) all.pop_back();
+  // The config of Keras 2 has the learning rate.
+  if (has_rate && count + 1 == all.size())
+    all.erase(all.begin() + 1);
+  else if (count > 0 && count < all.size() && count <= (has_rate ? 2U : 1U))
+    all.resize(count);
+  return all;
+}
+
+bool ends_with_product(const Variables& variables) { return variables.back().name().ends_with("/u_product"); }
+
+void compute_product(const Optimizer& optimizer) {
+  Variable product = optimizer.keras_variables().back();
+  const double beta = static_cast<const optimizers::NadamOptions*>(optimizer.description().options())->beta_1;
+  constexpr std::int64_t most = 1'000'000;  // by then it is 0
+  double value = 1, decay = 1;
+  for (std::int64_t step = 0; step < std::min(optimizer.iterations(), most); ++step) {
+    decay *= 0.96;
+    value *= beta * (1 - 0.5 * decay);
+  }
+  product.fill(value);
 }
 
 }  // namespace etude

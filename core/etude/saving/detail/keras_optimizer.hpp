@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,5 +24,16 @@ std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, co
 /// 2 the number of its steps, and its slots kind by kind. Nothing if it has others than the optimizer.
 std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
                                                              const Json& config);
+
+/// The variables of an optimizer, in Keras's order, that a file with `count` of them has: all; without the learning
+/// rate and the product of Nadam, as Keras 2 stores them; or the first ones, before the first step. Others than `count`
+/// if the file has those of another optimizer.
+std::vector<Variable> stored_variables(std::vector<Variable> all, std::size_t count);
+
+/// Whether the last variable of an optimizer is one that Keras 2 does not save, because it follows from the number of
+/// steps: the product of beta_1 over all steps of Nadam.
+bool ends_with_product(const std::vector<Variable>& variables);
+/// Computes that variable, after the others were loaded from a file that lacks it.
+void compute_product(const Optimizer& optimizer);
 
 }  // namespace etude

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
+#include "etude/saving/detail/load_progress.hpp"
 
 namespace etude {
 namespace {
@@ -164,11 +165,18 @@ bool is_keras2(hdf5::Reader& file) {
 
 void assign_stored(const std::vector<StoredVariable>& stored) {
   // What is damaged is found before the first one is set. Variables without a value have nothing to lose.
-  for (const auto& [variable, file, dataset] : stored)
-    if (variable.replicas() > 0) static_cast<void>(file->read(dataset, variable.dtype()));
+  std::uint64_t all = 0;
+  for (const StoredVariable& each : stored) all += bytes_of(each.variable) * (each.variable.replicas() > 0 ? 2 : 1);
+  ReadCount count(all);
+  for (const auto& [variable, file, dataset] : stored) {
+    if (variable.replicas() == 0) continue;
+    static_cast<void>(file->read(dataset, variable.dtype()));
+    count.add(bytes_of(variable));
+  }
   for (const auto& [variable, file, dataset] : stored) {
     Variable target = variable;
     target.assign(file->read(dataset, variable.dtype()));
+    count.add(bytes_of(variable));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "etude/saving/detail/checkpoint_writes.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/format_functions.hpp"
+#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/save_model.hpp"
 #include "etude/saving/detail/tf_weights.hpp"
@@ -41,15 +42,15 @@ bool matches(const std::string& pattern, const std::string& name, const std::str
 }
 
 /// The tensors of a file under the names of the model's weights, with kernels in Keras's order of axes.
-std::vector<StoredTensor> mapped_weights(const std::string& path, FileFormat format, const LoadWeightsOptions& options,
+std::vector<StoredTensor> mapped_weights(const WeightsFile& file, const LoadWeightsOptions& options,
                                          const std::string& where) {
-  const auto names_in = functions_of(format).weight_names;
+  const auto names_in = functions_of(file.format).weight_names;
   std::function<std::string(const std::string&)> name_of;
   if (names_in && options.map.empty())
-    name_of = names_in(path);
+    name_of = names_in(file.text, file.path);
   else
     name_of = [&](const std::string& name) { return renamed(name, options.map, where); };
-  std::vector<StoredTensor> tensors = read_weights(path, where, name_of);
+  std::vector<StoredTensor> tensors = read_weights(file, where, name_of);
   std::map<std::string, std::string> origins;
   for (StoredTensor& tensor : tensors) {
     if (!options.transpose.empty() && matches(options.transpose, tensor.name, where))
@@ -130,16 +131,17 @@ void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeig
 
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
   const FilesScope scope(options.files);
+  const ProgressScope progress(options.progress);
   check_is_path(path, "load_weights");
   check_built(model, "load_weights");
-  const FileFormat format = format_of(path, *vfs_or_host({}, "load_weights"));
-  if (const auto load = functions_of(format).load_weights) return load(model, path, options);
+  const WeightsFile file = find_weights(path, *vfs_or_host({}, "load_weights"));
+  if (const auto load = functions_of(file.format).load_weights) return load(model, path, options);
   check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
         "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
-  if (format == FileFormat::tf_checkpoint) return load_tf_checkpoint(model, path, options);
+  if (file.format == FileFormat::tf_checkpoint) return load_tf_checkpoint(model, path, options);
   const std::string where = "load_weights \"" + path + '"';
   std::vector<NamedVariable> weights = named_weights(model);
-  std::vector<StoredTensor> tensors = mapped_weights(path, format, options, where);
+  std::vector<StoredTensor> tensors = mapped_weights(file, options, where);
   if (options.skip_mismatch) {
     keep_matching(weights, tensors, where);
   } else {

@@ -22,9 +22,6 @@ Json compiled_to_json(const Model& model);
 /// The same, compiled if the text has a compile_config, or Keras 2's training_config. Reads model.json of
 /// TensorFlow.js, too, which has the description within. Throws Error(value) for a text that describes no model.
 ModelPtr compiled_from_json(const Json& json);
-/// Throws Error(value) for a model of that version of Keras, or of TensorFlow.js, with an activation that computes
-/// something else in Keras 3. An empty version is any.
-void check_same_activations(const Json& json, std::string_view version, std::string_view where);
 /// Compiles a model if its text has a compile_config, or Keras 2's training_config.
 void compile_as_described(Model& model, const Json& json);
 

@@ -7,6 +7,7 @@
 #include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/classes/detail/snake_case.hpp"
+#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/numbering.hpp"
 
 namespace etude {
@@ -124,13 +125,20 @@ void assign_all(const std::vector<NamedVariable>& variables, std::vector<StoredT
   check(tensors.size() == variables.size(), ErrorKind::data, where, tensors.size(), " tensors - expected ",
         variables.size(), " - load them into the model that saved them.");
   // What is damaged is found before the first one is set. Variables without a value have nothing to lose.
-  for (const auto& [name, variable] : variables)
-    if (variable.replicas() > 0) static_cast<void>(by_name.find(name)->second->read());
+  std::uint64_t all = 0;
+  for (const auto& [name, variable] : variables) all += bytes_of(variable) * (variable.replicas() > 0 ? 2 : 1);
+  ReadCount count(all);
+  for (const auto& [name, variable] : variables) {
+    if (variable.replicas() == 0) continue;
+    static_cast<void>(by_name.find(name)->second->read());
+    count.add(bytes_of(variable));
+  }
   for (const auto& [name, variable] : variables) {
     Variable target = variable;
     std::function<Tensor()>& read = by_name.find(name)->second->read;
     target.assign(read());
     read = nullptr;  // frees what it holds
+    count.add(bytes_of(variable));
   }
 }
 

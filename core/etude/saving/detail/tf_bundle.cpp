@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "etude/base/detail/crc32c.hpp"
 #include "etude/base/error.hpp"
@@ -14,17 +16,32 @@ namespace {
 
 constexpr std::size_t footer_bytes = 48, magic_bytes = 8, trailer_bytes = 5, number_bytes = 4, name_limit = 4096;
 constexpr std::uint64_t magic = 0xdb4775248b80fb57, shard_limit = 100'000;
-constexpr std::uint64_t string_type = 7;
+constexpr std::uint64_t string_type = 7, int64_type = 9;
 
 /// The checksums of such files: those of bytes that contain checksums would be weak otherwise.
 std::uint32_t masked(std::uint32_t sum) { return (sum >> 15 | sum << 17) + 0xa282ead8u; }
 
+/// Numbers of int64 are read as bytes of float64, and then converted.
 struct TfType {
   std::uint64_t number;
   DType dtype;
 };
-constexpr TfType types[]{{1, DType::float32},  {2, DType::float64},   {3, DType::int32},   {4, DType::uint8},
-                         {10, DType::boolean}, {14, DType::bfloat16}, {19, DType::float16}};
+constexpr TfType types[]{{1, DType::float32},  {2, DType::float64},         {3, DType::int32},
+                         {4, DType::uint8},    {10, DType::boolean},        {14, DType::bfloat16},
+                         {19, DType::float16}, {int64_type, DType::float64}};
+
+/// The numbers of int64 in these bytes.
+Tensor as_int32(std::span<const std::byte> bytes, const Shape& shape, std::string_view where, std::string_view name) {
+  Tensor result(shape, DType::int32);
+  for (std::size_t i = 0; i < bytes.size() / sizeof(std::int64_t); ++i) {
+    std::int64_t number = 0;
+    std::memcpy(&number, bytes.data() + i * sizeof number, sizeof number);
+    check(std::in_range<std::int32_t>(number), ErrorKind::data, where, '"', name, "\" with the number ", number,
+          " - expected one of 32 bits - convert it before.");
+    result.data<std::int32_t>()[i] = static_cast<std::int32_t>(number);
+  }
+  return result;
+}
 
 std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -202,7 +219,7 @@ std::string TfBundle::text(const std::string& name, const TfEntry& entry) {
 Tensor TfBundle::read(const std::string& name, const TfEntry& entry) {
   const auto* type = std::ranges::find(types, entry.type, &TfType::number);
   check(type != std::end(types), ErrorKind::dtype, path_, '"', name, "\" of TensorFlow's type ", entry.type,
-        " - expected a float, int32, uint8 or bool - convert it before.");
+        " - expected a float, int32, int64, uint8 or bool - convert it before.");
   FileSource& source = shard_of(name, entry);
   check(bytes_of(entry.shape, type->dtype, entry.size) == entry.size, ErrorKind::data, path_, '"', name, "\" of shape ",
         entry.shape, " in ", entry.size, " bytes - expected as many as the shape has - copy the checkpoint again.");
@@ -215,7 +232,7 @@ Tensor TfBundle::read(const std::string& name, const TfEntry& entry) {
       type->dtype != DType::boolean || std::ranges::all_of(bytes, [](std::byte each) { return each <= std::byte{1}; }),
       ErrorKind::data, shard_path_, '"', name,
       "\" with a bool that is neither 0 nor 1 - expected an undamaged file - copy the checkpoint again.");
-  return tensor;
+  return entry.type == int64_type ? as_int32(bytes, entry.shape, shard_path_, name) : tensor;
 }
 
 }  // namespace etude

@@ -42,8 +42,8 @@ class TfBundle {
   std::map<std::string, TfEntry> find(const std::set<std::string, std::less<>>& names) const;
   /// The text of a scalar string. Throws Error(data) for another entry, and for a wrong checksum.
   std::string text(const std::string& name, const TfEntry& entry);
-  /// The value of a tensor of numbers. Throws Error(data) for one in pieces, for one beyond the end of its file, and
-  /// for a wrong checksum; Error(dtype) for types that Étude does not have.
+  /// The value of a tensor of numbers; of int64 as int32. Throws Error(data) for one in pieces, for one beyond the end
+  /// of its file, and for a wrong checksum; Error(dtype) for types that Étude does not have.
   Tensor read(const std::string& name, const TfEntry& entry);
 
  private:

@@ -13,17 +13,29 @@ namespace {
 
 using Object = TfObjectGraph::Object;
 
-TfObjectGraph::Child child_in(std::string_view message, std::string_view where) {
-  TfObjectGraph::Child child{};
-  std::uint64_t number = 0;
-  for (WireReader fields(message, where); fields.next();) {
-    if (fields.field() == 1) number = fields.number();
-    if (fields.field() == 2) child.name = fields.text();
-  }
+std::uint32_t object_number(std::uint64_t number, std::string_view where) {
   check(number <= INT32_MAX, ErrorKind::data, where, "an object ", number,
         " - expected one of the checkpoint - copy it again.");
-  child.object = static_cast<std::uint32_t>(number);
+  return static_cast<std::uint32_t>(number);
+}
+
+TfObjectGraph::Child child_in(std::string_view message, std::string_view where) {
+  TfObjectGraph::Child child{};
+  for (WireReader fields(message, where); fields.next();) {
+    if (fields.field() == 1) child.object = object_number(fields.number(), where);
+    if (fields.field() == 2) child.name = fields.text();
+  }
   return child;
+}
+
+TfObjectGraph::Slot slot_in(std::string_view message, std::string_view where) {
+  TfObjectGraph::Slot slot{};
+  for (WireReader fields(message, where); fields.next();) {
+    if (fields.field() == 1) slot.variable = object_number(fields.number(), where);
+    if (fields.field() == 2) slot.name = fields.text();
+    if (fields.field() == 3) slot.value = object_number(fields.number(), where);
+  }
+  return slot;
 }
 
 /// The name of the value of a variable; empty for other attributes.
@@ -40,6 +52,7 @@ Object object_in(std::string_view message, std::string_view where) {
   Object object;
   for (WireReader fields(message, where); fields.next();) {
     if (fields.field() == 1) object.children.push_back(child_in(fields.text(), where));
+    if (fields.field() == 3) object.slots.push_back(slot_in(fields.text(), where));
     if (fields.field() != 2) continue;
     const std::string_view key = key_in(fields.text(), where);
     if (!key.empty()) object.key = key;
@@ -67,10 +80,14 @@ TfObjectGraph::TfObjectGraph(std::string message, std::string_view where) : mess
     if (fields.field() == 1) objects_.push_back(object_in(fields.text(), where));
   check(!objects_.empty(), ErrorKind::data, where,
         "an object graph without objects - expected a checkpoint of tf.keras - save it again.");
-  for (const Object& object : objects_)
-    for (const Child& child : object.children)
-      check(child.object < objects_.size(), ErrorKind::data, where, "an object ", child.object, " among ",
-            objects_.size(), " - expected one of them - copy the checkpoint again.");
+  const auto check_object = [&](std::uint32_t number) {
+    check(number < objects_.size(), ErrorKind::data, where, "an object ", number, " among ", objects_.size(),
+          " - expected one of them - copy the checkpoint again.");
+  };
+  for (const Object& object : objects_) {
+    for (const Child& child : object.children) check_object(child.object);
+    for (const Slot& slot : object.slots) check_object(std::max(slot.variable, slot.value));
+  }
   find_values();
 }
 
@@ -124,6 +141,11 @@ std::uint32_t TfObjectGraph::model() const {
   const auto is_variable = [&](const Child& child) { return !objects_[child.object].key.empty(); };
   // A layer with weights of its own: the model is what has it.
   return std::ranges::any_of(objects_[candidates.front()].children, is_variable) ? 0 : candidates.front();
+}
+
+std::optional<std::uint32_t> TfObjectGraph::optimizer() const {
+  const auto of_model = child(model(), "optimizer");
+  return of_model ? of_model : child(0, "optimizer");
 }
 
 std::vector<std::uint32_t> TfObjectGraph::layers_of(std::uint32_t model) const {

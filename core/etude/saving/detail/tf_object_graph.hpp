@@ -17,9 +17,15 @@ class TfObjectGraph {
     std::string_view name;
     std::uint32_t object;
   };
+  /// What an optimizer of tf.keras keeps beside a variable: both are objects.
+  struct Slot {
+    std::uint32_t variable, value;
+    std::string_view name;
+  };
   /// An object. Those that are variables have a value under `key`; others have none.
   struct Object {
     std::vector<Child> children;
+    std::vector<Slot> slots;
     std::string_view key;
     /// Whether it, or an object that it refers to, has a value.
     bool has_values = false;
@@ -39,6 +45,10 @@ class TfObjectGraph {
   /// The layers of a model that have weights, in order: those that tf.keras counts; those of a list; or else those that
   /// it refers to, also in lists.
   std::vector<std::uint32_t> layers_of(std::uint32_t model) const;
+  /// The optimizer of the model, or of the Checkpoint that holds the model.
+  std::optional<std::uint32_t> optimizer() const;
+  /// The objects with values in a list.
+  std::vector<std::uint32_t> list(std::uint32_t number) const { return counted(number, ""); }
 
  private:
   void find_values();

@@ -5,14 +5,18 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/file_format.hpp"
+#include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_weights.hpp"
+#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/tf_bundle.hpp"
 #include "etude/saving/detail/tf_object_graph.hpp"
+#include "etude/saving/detail/tf_optimizer.hpp"
 
 namespace etude {
 namespace {
@@ -27,6 +31,7 @@ struct Match {
   Variable variable;
   std::string key;
   const Layer* layer;
+  std::uint32_t object;
 };
 
 /// Finds the values of a model's variables. A failure throws, or adds the layer's name to `skipped`.
@@ -91,7 +96,7 @@ class Matcher {
       const auto found = owner ? variable_of(*owner, leaf) : std::nullopt;
       expected += (expected.empty() ? "" : ", ") + std::string(name);
       complete = complete && found;
-      if (found) matches.push_back({variable, std::string(graph_.object(*found).key), &layer});
+      if (found) matches.push_back({variable, std::string(graph_.object(*found).key), &layer, *found});
       if (found) taken.insert(*found);
     }
     const std::string others = names_of_others(layer, object, taken);
@@ -147,6 +152,45 @@ void warn_of_skipped(const std::vector<std::string>& skipped, const std::string&
       {}, '[' + where + "] these layers have other weights in the checkpoint, and keep their values: " + names + '.');
 }
 
+using Values = std::vector<std::pair<Variable, Tensor>>;
+
+/// Adds the state of the model's optimizer. Warns if the checkpoint has the state of another one.
+void add_optimizer(Model& model, const TfObjectGraph& graph, const std::vector<Match>& matches, TfBundle& bundle,
+                   const std::string& where, Values& values) {
+  const auto object = graph.optimizer();
+  if (!model.compiled() || !object || !graph.object(*object).has_values) return;
+  Optimizer& optimizer = model.optimizer();
+  const std::vector<Variable> trained = model.trainable_variables();
+  optimizer.build(trained);
+  TfObjects objects;
+  for (const Match& match : matches) objects.emplace(match.variable.id(), match.object);
+  const auto found = find_tf_optimizer(graph, *object, optimizer, trained, objects);
+  std::set<std::string, std::less<>> keys;
+  if (found)
+    for (const TfVariable& each : *found) keys.insert(each.key);
+  const std::map<std::string, TfEntry> entries = bundle.find(keys);
+  const auto fits = [&](const TfVariable& each) {
+    const auto entry = entries.find(each.key);
+    return entry != entries.end() && entry->second.shape == each.variable.shape();
+  };
+  if (!found || !std::ranges::all_of(*found, fits))
+    return print_warning({}, '[' + where + "] the state of the optimizer \"" + optimizer.name() +
+                                 "\" is not restored: the checkpoint has other variables than it. It keeps its own.");
+  for (const TfVariable& each : *found)
+    values.emplace_back(each.variable, bundle.read(each.key, entries.at(each.key)).astype(each.variable.dtype()));
+}
+
+/// Computes what a checkpoint of Keras 2 lacks of Nadam, whose state was loaded.
+void complete_optimizer(const Model& model, const Values& values) {
+  if (!model.compiled()) return;
+  const std::vector<Variable> variables = model.optimizer().keras_variables();
+  const auto has = [&](const Variable& variable) {
+    return std::ranges::any_of(values, [&](const auto& each) { return each.first.id() == variable.id(); });
+  };
+  if (ends_with_product(variables) && has(variables.front()) && !has(variables.back()))
+    compute_product(model.optimizer());
+}
+
 #endif
 
 }  // namespace
@@ -190,10 +234,17 @@ void load_tf_checkpoint(Model& model, const std::string& path, const LoadWeights
            ", that of \"" + match.variable.name() + '"';
   });
   warn_of_skipped(skipped, where);
-  std::vector<Tensor> values;
-  for (const Match& match : matcher.matches)
-    values.push_back(bundle.read(match.key, entries.at(match.key)).astype(match.variable.dtype()));
-  for (std::size_t i = 0; i < values.size(); ++i) matcher.matches[i].variable.assign(values[i]);
+  Values values;
+  std::uint64_t all = 0;
+  for (const Match& match : matcher.matches) all += bytes_of(match.variable);
+  ReadCount count(all);
+  for (const Match& match : matcher.matches) {
+    values.emplace_back(match.variable, bundle.read(match.key, entries.at(match.key)).astype(match.variable.dtype()));
+    count.add(bytes_of(match.variable));
+  }
+  add_optimizer(model, graph, matcher.matches, bundle, where, values);
+  for (auto& [variable, value] : values) variable.assign(value);
+  complete_optimizer(model, values);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "etude/base/error.hpp"
+#include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 
 namespace etude {
@@ -20,7 +21,7 @@ bool is_among(std::string_view list, std::string_view word) {
   return false;
 }
 
-// What @tensorflow/tfjs 4.22.0 registers. GRU, hard_sigmoid and others are left out where they compute something else.
+// What @tensorflow/tfjs 4.22.0 registers. hard_sigmoid and others are left out where they compute something else.
 
 constexpr std::string_view layers =
     "InputLayer Dense Activation Dropout Flatten Reshape Permute RepeatVector Masking Embedding Conv1D Conv2D Conv3D "
@@ -75,6 +76,7 @@ Json object_of(std::string_view class_name, Json config) {
 Json activation(const Json& value, const Place& place) {
   if (value.is_null()) return "linear";
   if (value == "silu") return "swish";
+  if (const Json* function = function_in(value); function && *function == keras2_hard_sigmoid) return "hard_sigmoid";
   if (!value.is_string() || !is_among(activations, value.get_ref<const std::string&>()))
     place.lacks(" with the activation ", json_text(value));
   return value;
@@ -254,20 +256,17 @@ Json tfjs_topology(const Json& model) {
   return result;
 }
 
-Json read_tfjs_topology(const Json& topology, const std::string& path) {
+Json read_tfjs_topology(const Json& topology) {
   if (topology.is_array()) {
     Json result = Json::array();
-    for (const Json& each : topology) result.push_back(read_tfjs_topology(each, path));
+    for (const Json& each : topology) result.push_back(read_tfjs_topology(each));
     return result;
   }
   if (!topology.is_object()) return topology;
   Json result = Json::object();
   for (const auto& [name, value] : topology.items()) {
-    check(!name.ends_with("activation") || value != "hard_sigmoid", ErrorKind::value, "load_model", '"', path,
-          "\" has a layer with \"hard_sigmoid\", which is 0.2 x + 0.5 in TensorFlow.js and ",
-          "x / 6 + 0.5 here - expected other activations - train the model with \"sigmoid\" instead.");
     // It writes null for what was not passed.
-    if (!value.is_null() || name == "merge_mode") add_member(result, name, read_tfjs_topology(value, path));
+    if (!value.is_null() || name == "merge_mode") add_member(result, name, read_tfjs_topology(value));
   }
   const Json class_name = result.value("class_name", Json());
   if (!result.contains("config") || !result["config"].is_object()) return result;

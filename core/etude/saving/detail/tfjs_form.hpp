@@ -1,8 +1,6 @@
 #pragma once
 
 /// Private to core/saving: models in the form of TensorFlow.js, which is that of Keras 2.
-#include <string>
-
 #include "etude/saving/detail/json.hpp"
 
 namespace etude {
@@ -11,8 +9,7 @@ namespace etude {
 /// 4.22. Throws Error(value) that names the layer, op or option that TensorFlow.js lacks.
 Json tfjs_topology(const Json& model);
 
-/// A topology that TensorFlow.js wrote in the form that model_from_json() reads. Throws Error(value) for an activation
-/// that computes something else here, "hard_sigmoid"; `path` is named in the error.
-Json read_tfjs_topology(const Json& topology, const std::string& path);
+/// A topology that TensorFlow.js wrote in the form that model_from_json() reads.
+Json read_tfjs_topology(const Json& topology);
 
 }  // namespace etude

@@ -5,6 +5,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
@@ -54,6 +55,7 @@ Json description_in(const Json& json, const std::string& path) {
         "of Keras.");
   Json topology = json.value("modelTopology", Json());
   Json training = json.value("trainingConfig", Json());
+  const Json version = topology.is_object() ? topology.value("keras_version", Json()) : Json();
   if (topology.is_object() && !topology.contains("class_name") && topology.contains("model_config")) {
     if (training.is_null()) training = topology.value("training_config", Json());
     topology = Json(topology["model_config"]);
@@ -61,7 +63,8 @@ Json description_in(const Json& json, const std::string& path) {
   check(topology.is_object() && topology.contains("class_name") && describes_model(topology), ErrorKind::data,
         "load_model", '"', path, "\" has no model as its \"modelTopology\" - expected a Sequential or Functional one ",
         "- save it again, or load its weights by load_weights.");
-  topology = read_tfjs_topology(topology, path);
+  topology = read_tfjs_topology(topology);
+  rename_activations(topology, version.is_string() ? version.get_ref<const std::string&>() : "tfjs-layers");
   if (!training.is_null()) topology["training_config"] = std::move(training);
   return topology;
 }
@@ -82,9 +85,8 @@ std::set<std::string> optimizer_weights(const Json& manifest) {
 
 /// A file, and the model that it describes, whose weights have no values yet.
 struct TfjsFile {
-  TfjsFile(const std::string& path, Vfs& files) {
-    const std::vector<std::byte> text = files.read(path);
-    const Json json = parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path);
+  TfjsFile(std::string_view text, const std::string& path) {
+    const Json json = parse_json(text, path);
     description = description_in(json, path);
     manifest = json.value("weightsManifest", Json());
     optimizer = optimizer_weights(manifest);
@@ -147,7 +149,8 @@ void save_tfjs(const Model& model, const std::string& path) {
 
 ModelPtr load_tfjs(const std::string& path, bool compile) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
-  const TfjsFile file(path, *files);
+  const std::vector<std::byte> bytes = files->read(path);
+  const TfjsFile file({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
   const ModelPtr& model = file.model;
   assign_weights(*model, tfjs_weights(file.manifest, path, files,
                                       [&](const std::string& name) { return !file.optimizer.contains(name); }));
@@ -159,10 +162,10 @@ ModelPtr load_tfjs(const std::string& path, bool compile) {
   return model;
 }
 
-std::function<std::string(const std::string&)> tfjs_weight_names(const std::string& path) {
+std::function<std::string(const std::string&)> tfjs_weight_names(std::string_view text, const std::string& path) {
   std::map<std::string, std::string> names;
   try {
-    const TfjsFile file(path, *vfs_or_host({}, "load_weights"));
+    const TfjsFile file(text, path);
     std::map<const void*, std::string> paths;
     for (const auto& [name, variable] : named_weights(*file.model)) paths.emplace(variable.id(), name);
     for (const auto& [name, variable] : named_tfjs_weights(*file.model)) names.emplace(name, paths.at(variable.id()));

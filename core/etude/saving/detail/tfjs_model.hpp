@@ -21,8 +21,8 @@ void save_tfjs(const Model& model, const std::string& path);
 /// a graph model, and Error(data) for a damaged one.
 ModelPtr load_tfjs(const std::string& path, bool compile);
 
-/// Names the weights in such a file as named_weights() does, "dense/kernel", by the layers that it describes. Names
-/// stay as they are if it describes none that Étude has; those of an optimizer become empty.
-std::function<std::string(const std::string& name)> tfjs_weight_names(const std::string& path);
+/// Names the weights in such a file, which has this text, as named_weights() does, "dense/kernel", by the layers that
+/// it describes. Names stay as they are if it describes none that Étude has; those of an optimizer become empty.
+std::function<std::string(const std::string& name)> tfjs_weight_names(std::string_view text, const std::string& path);
 
 }  // namespace etude

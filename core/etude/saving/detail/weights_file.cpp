@@ -17,32 +17,41 @@ namespace {
 
 constexpr std::string_view expected = "weights as safetensors, as .npz or as a model.json of TensorFlow.js";
 
-std::string text_of(FileSource& source) { return beginning_of(source, source.size()); }
-
 }  // namespace
 
-std::vector<StoredTensor> read_weights(const std::string& path, const std::string& where,
+WeightsFile find_weights(const std::string& path, Vfs& files) {
+  WeightsFile file{.path = path};
+  if (files.kind(path) == PathKind::file) {
+    file.source = files.source(path);
+    file.format = format_of(path, file.source, &file.text);
+  } else {
+    file.format = format_of(path, files);
+  }
+  return file;
+}
+
+std::vector<StoredTensor> read_weights(const WeightsFile& file, const std::string& where,
                                        const std::function<std::string(const std::string&)>& name) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, where);
-  if (files->kind(path) != PathKind::file) {
-    const FileFormat format = format_of(path, *files);
+  const auto& [path, format, source, text] = file;
+  if (!source) {
     const bool is_missing = format == FileFormat::unknown || format == FileFormat::safetensors ||
                             format == FileFormat::npz ||
                             (format == FileFormat::tfjs && files->kind(path) == PathKind::none);
     if (!is_missing || files->exists(path)) refuse_format(format, path, where, expected);
+    static_cast<void>(files->source(path));  // throws with the system's reason
+    fail_at_path(path, "read", "there was no such file before");
   }
-  const std::shared_ptr<FileSource> source = files->source(path);
-  const FileFormat format = format_of(path, source);
   const auto wanted = [&](const std::string& each) { return !name(each).empty(); };
   std::vector<StoredTensor> tensors;
   if (format == FileFormat::safetensors) {
     tensors = open_safetensors(source, path, wanted).tensors;
   } else if (format == FileFormat::safetensors_shards) {
-    tensors = safetensors_shards(text_of(*source), path, *files, wanted);
+    tensors = safetensors_shards(text, path, *files, wanted);
   } else if (format == FileFormat::npz) {
     visit_npz_arrays(source, path, [&](const StoredTensor& array) { tensors.push_back(array); });
   } else if (format == FileFormat::tfjs) {
-    tensors = tfjs_weights(parse_json(text_of(*source), path).value("weightsManifest", Json()), path, files, wanted);
+    tensors = tfjs_weights(parse_json(text, path).value("weightsManifest", Json()), path, files, wanted);
   } else {
     refuse_format(format, path, where, expected);
   }
