@@ -55,8 +55,8 @@ class Positions {
 void check_options(const BatchProcessOptions& options) {
   check(options.checkpoint_interval >= 1, ErrorKind::value, where,
         "checkpoint_interval = ", options.checkpoint_interval, " - expected 1 or more batches - change it.");
-  check(options.max_batches.value_or(0) >= 0, ErrorKind::value, where, "max_batches = ", options.max_batches.value_or(0),
-        " - expected 0 or more - change it.");
+  check(options.max_batches.value_or(0) >= 0, ErrorKind::value, where,
+        "max_batches = ", options.max_batches.value_or(0), " - expected 0 or more - change it.");
   check_id(options.name, "name");
 }
 

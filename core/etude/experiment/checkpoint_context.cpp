@@ -34,9 +34,8 @@ std::string new_uuid() {
 
 /// Whether a name in the storage is that of a complete checkpoint.
 bool is_uuid(const std::string& name) {
-  return name.size() == uuid_size && std::ranges::all_of(name, [](char c) {
-           return c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return name.size() == uuid_size &&
+         std::ranges::all_of(name, [](char c) { return c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 std::optional<double> number_of(std::optional<double> score) {

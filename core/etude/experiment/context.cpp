@@ -71,9 +71,10 @@ Context::Context(Config config)
 bool Context::is_chief() const { return !workers_ || workers_->rank() == 0; }
 
 void Context::begin_fit() {
-  check(!fitted_, ErrorKind::state, where,
-        "a second fit with this context - expected one, because a trial that is started again could not determine which "
-        "of them to continue - use another trial with a storage of its own, or model.fit without the context.");
+  check(
+      !fitted_, ErrorKind::state, where,
+      "a second fit with this context - expected one, because a trial that is started again could not determine which "
+      "of them to continue - use another trial with a storage of its own, or model.fit without the context.");
   fitted_ = true;
 }
 

@@ -26,8 +26,9 @@ struct ClusterInfo;
 ///     {"status":"preempted"}
 ///
 /// A line is written and flushed as a whole. An unfinished line, which a crash may leave at the end, is removed when
-/// the trial is started again. While this object exists, it holds the lock of the storage. A value that is not a number, or infinite, is null. In processes other than that of rank
-/// 0 the functions do nothing. Source: determined.core.TrainContext.
+/// the trial is started again. While this object exists, it holds the lock of the storage. A value that is not a
+/// number, or infinite, is null. In processes other than that of rank 0 the functions do nothing. Source:
+/// determined.core.TrainContext.
 class TrainContext {
  public:
   /// Writes to the storage of that trial. Throws Error(state) if another process or context uses it, Error(io) if the

@@ -150,8 +150,9 @@ std::optional<double> TrainingCallback::score_in(const Logs& validation) const {
   if (!validation.contains(metric)) {
     std::string known;
     for (std::size_t i = 0; i < validation.size(); ++i) known += (i ? ", " : "") + validation.name(i);
-    fail(ErrorKind::value, where, "the metric \"", metric, "\" is not in the logs of the validation - expected one of: ",
-         known, " - correct the metric of the context, or compile the model with it.");
+    fail(ErrorKind::value, where, "the metric \"", metric,
+         "\" is not in the logs of the validation - expected one of: ", known,
+         " - correct the metric of the context, or compile the model with it.");
   }
   return validation[metric];
 }
