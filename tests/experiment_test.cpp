@@ -11,6 +11,7 @@
 
 #include "environment_variable.hpp"
 #include "etude/experiment/context.hpp"
+#include "etude/experiment/training_callback.hpp"
 #include "etude/saving/detail/json.hpp"
 #include "interrupted_runs.hpp"
 

@@ -38,12 +38,13 @@ void train(experiment::Context& context) {
               {.checkpoint_freq = "epoch"});
 
   const ModelPtr best = context.load_model_from_checkpoint(context.info.trial.trial_id);
-  int inside = 0;
+  std::printf("loss of the best checkpoint: %.3f\n", best->evaluate(x, y, {.verbose = 0})["loss"]);
   const Dataset dataset = Dataset::from_tensor_slices({{x}, {}, {}}).batch(100);
-  context.batch_process(*best, dataset, [&](const std::vector<Tensor>& outputs, const Batch&, std::int64_t) {
+  context.batch_process(*best, dataset, [&](const std::vector<Tensor>& outputs, const Batch&, std::int64_t index) {
+    int inside = 0;
     for (const float probability : outputs[0].data<float>()) inside += probability > 0.5F;
+    context.train.report_metrics("ring", index, {{"points", inside}});
   });
-  std::printf("%d points lie within the ring\n", inside);
 }
 
 }  // namespace

@@ -119,8 +119,14 @@ std::vector<StoredCheckpoint> list_checkpoints(const std::string& folder, const 
   const std::shared_ptr<Vfs> chosen = vfs_or_host(files, where);
   std::vector<StoredCheckpoint> checkpoints;
   if (chosen->kind(folder) == PathKind::none) return checkpoints;
-  for (const std::string& name : chosen->list(folder))
-    if (is_uuid(name)) checkpoints.push_back(read_description(*chosen, folder, name));
+  for (const std::string& name : chosen->list(folder)) {
+    if (!is_uuid(name)) continue;
+    try {
+      checkpoints.push_back(read_description(*chosen, folder, name));
+    } catch (const Error&) {
+      if (chosen->exists(folder + '/' + name)) throw;  // else its trial has removed it meanwhile
+    }
+  }
   std::ranges::sort(checkpoints, {}, &StoredCheckpoint::serial);
   return checkpoints;
 }

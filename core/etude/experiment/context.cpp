@@ -18,29 +18,27 @@ constexpr const char* where = "experiment";
 
 ClusterInfo info_of(const Config& config, const std::shared_ptr<Vfs>& files) {
   ClusterInfo info = cluster_info(files);
-  if (!info.detached) return info;
-  info.trial = config.trial;
-  info.storage = config.storage;
-  check_id(info.trial.trial_id, "trial_id");
-  check_id(info.trial.experiment_id, "experiment_id");
+  if (info.detached) {
+    info.trial = config.trial;
+    info.storage = config.storage;
+    check_id(info.trial.trial_id, "trial_id");
+    check_id(info.trial.experiment_id, "experiment_id");
+  }
+  check(!info.storage.empty(), ErrorKind::value, where,
+        "an empty storage - expected the folder of the trial's files - set it.");
   return info;
 }
 
-/// The trial, with its newest checkpoint if it has one. With several processes, that of the chief.
-ClusterInfo info_with_checkpoint(const Config& config, const std::shared_ptr<Vfs>& files, Workers* workers) {
-  ClusterInfo info = info_of(config, files);
-  check(!info.storage.empty(), ErrorKind::value, where,
-        "an empty storage - expected the folder of the trial's files - set it.");
-  if (!workers || workers->rank() == 0) {
-    const auto stored = CheckpointContext(info, files, false).list();
-    if (!stored.empty()) info.latest_checkpoint = stored.back().uuid;
+/// Sets the uuid of the newest checkpoint of the trial, if it has one. With several processes, that of the chief.
+void find_latest(ClusterInfo& info, const CheckpointContext& checkpoint, Workers* workers) {
+  std::string uuid = info.latest_checkpoint.value_or("");
+  if (!workers || workers->rank() == 0)
+    if (const auto stored = checkpoint.list(); !stored.empty()) uuid = stored.back().uuid;
+  if (workers) {
+    uuid.resize(static_cast<std::size_t>(workers->all_gather(std::ssize(uuid)).front()));
+    workers->broadcast(std::as_writable_bytes(std::span(uuid)));
   }
-  if (!workers) return info;
-  std::string uuid = workers->rank() == 0 ? info.latest_checkpoint.value_or("") : "";
-  uuid.resize(static_cast<std::size_t>(workers->all_gather(std::ssize(uuid)).front()));
-  workers->broadcast(std::as_writable_bytes(std::span(uuid)));
   info.latest_checkpoint = uuid.empty() ? std::nullopt : std::optional(uuid);
-  return info;
 }
 
 Workers* workers_of(const Config& config, Strategy& strategy) {
@@ -55,12 +53,13 @@ Context::Context(Config config)
       files_(vfs_or_host(config_.files, where)),
       strategy_(get_strategy()),
       workers_(workers_of(config_, *strategy_)),
-      info(info_with_checkpoint(config_, files_, workers_)),
+      info(info_of(config_, files_)),
       train(info, files_, is_chief(), config_.tensorboard),
       checkpoint(info, files_, is_chief()),
       preempt(config_.preempt, files_, workers_, train),
       metric_(info.metric.value_or(config_.metric)),
       retention_(config_.retention) {
+  find_latest(info, checkpoint, workers_);
   if (metric_.starts_with("val_")) metric_.erase(0, 4);
   check(!metric_.empty(), ErrorKind::value, where,
         "an empty metric - expected the name of a value of the validation, such as \"loss\" - set it.");
@@ -76,11 +75,6 @@ void Context::begin_fit() {
       "a second fit with this context - expected one, because a trial that is started again could not determine which "
       "of them to continue - use another trial with a storage of its own, or model.fit without the context.");
   fitted_ = true;
-}
-
-HistoryPtr Context::fit(Model& model, const Data& data, FitOptions options, const TrainingOptions& training) {
-  options.callbacks.push_back(std::make_shared<TrainingCallback>(*this, training));
-  return model.fit(data, options);
 }
 
 StoredCheckpoint Context::find(const std::string& id) const {

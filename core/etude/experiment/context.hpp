@@ -18,7 +18,7 @@
 #include "etude/experiment/preempt_context.hpp"
 #include "etude/experiment/settings.hpp"
 #include "etude/experiment/train_context.hpp"
-#include "etude/experiment/training_callback.hpp"
+#include "etude/experiment/training_options.hpp"
 #include "etude/optimizers/optimizer.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/model.hpp"
@@ -78,7 +78,7 @@ class Context {
 
  public:
   /// The trial. latest_checkpoint is the newest of this trial, if it has one.
-  const ClusterInfo info;
+  ClusterInfo info;
   /// Reports.
   TrainContext train;
   /// Checkpoints.
