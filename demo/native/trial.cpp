@@ -49,7 +49,4 @@ void train(experiment::Context& context) {
 
 }  // namespace
 
-int main() {
-  return experiment::trial_main(train,
-                                {.storage = "ring", .retention = {.save_trial_best = 1, .save_trial_latest = 1}});
-}
+int main() { return experiment::trial_main(train, {.storage = "ring", .metric = "val_loss"}); }

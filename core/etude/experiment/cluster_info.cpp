@@ -30,9 +30,7 @@ class TrialFile {
     const Json* const value = find(name);
     if (!value) return otherwise;
     if (!value->is_string() && !value->is_number_integer()) refuse(name, *value, "a text or an integer");
-    std::string text = value->is_string() ? value->get<std::string>() : value->dump();
-    check_id(text, name);
-    return text;
+    return value->is_string() ? value->get<std::string>() : value->dump();
   }
   std::optional<std::string> text(const char* name) const {
     const Json* const value = find(name);
@@ -99,6 +97,7 @@ ClusterInfo cluster_info(const std::shared_ptr<Vfs>& files) {
   ClusterInfo info;
   info.trial = {file.id("trial_id", {}), file.id("experiment_id", "experiment"), file.seed("trial_seed"),
                 file.settings("hparams")};
+  check_id(info.trial.trial_id, "trial_id");
   info.latest_checkpoint = file.text("latest_checkpoint");
   info.storage = *file.text("storage");
   info.checkpoint_storage = file.text("checkpoint_storage").value_or("");

@@ -12,8 +12,10 @@ namespace etude::experiment {
 
 /// Which trial of which experiment a program runs. Source: determined.TrialInfo.
 struct TrialInfo {
-  /// The ids: letters, digits, ".", "_" and "-".
-  std::string trial_id = "detached", experiment_id = "detached";
+  /// The id of the trial, unique in its storage of checkpoints: letters, digits, ".", "_" and "-".
+  std::string trial_id = "detached";
+  /// The id of the experiment.
+  std::string experiment_id = "detached";
   /// The seed of the trial: set_random_seed(info.trial.trial_seed).
   std::uint64_t trial_seed = 0;
   /// The hyperparameters of the trial.

@@ -22,7 +22,6 @@ ClusterInfo info_of(const Config& config, const std::shared_ptr<Vfs>& files) {
     info.trial = config.trial;
     info.storage = config.storage;
     check_id(info.trial.trial_id, "trial_id");
-    check_id(info.trial.experiment_id, "experiment_id");
   }
   check(!info.storage.empty(), ErrorKind::value, where,
         "an empty storage - expected the folder of the trial's files - set it.");
