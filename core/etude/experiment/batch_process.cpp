@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <span>
 #include <utility>
 
 #include "etude/base/error.hpp"

@@ -37,9 +37,9 @@ struct ClusterInfo {
   Settings max_length = {};
   /// Further values.
   Settings user_data = {};
-  /// The name of the validation's value that decides which checkpoints are best, and whether less is better; none if
-  /// the program decides that itself.
+  /// The name of the validation's value that decides which checkpoints are best; none if the program decides that.
   std::optional<std::string> metric = {};
+  /// Whether less of it is better; none if the program decides that.
   std::optional<bool> smaller_is_better = {};
   /// Whether no other program has started this one as a trial.
   bool detached = true;

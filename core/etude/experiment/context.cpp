@@ -1,6 +1,7 @@
 #include "etude/experiment/context.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -40,18 +41,13 @@ void find_latest(ClusterInfo& info, const CheckpointContext& checkpoint, Workers
   info.latest_checkpoint = uuid.empty() ? std::nullopt : std::optional(uuid);
 }
 
-Workers* workers_of(const Config& config, Strategy& strategy) {
-  Workers* const workers = config.workers ? config.workers.get() : strategy.others();
-  return workers && workers->count() > 1 ? workers : nullptr;
-}
-
 }  // namespace
 
 Context::Context(Config config)
     : config_(std::move(config)),
       files_(vfs_or_host(config_.files, where)),
       strategy_(get_strategy()),
-      workers_(workers_of(config_, *strategy_)),
+      workers_(config_.workers ? config_.workers.get() : strategy_->others()),
       info(info_of(config_, files_)),
       train(info, files_, is_chief(), config_.tensorboard),
       checkpoint(info, files_, is_chief()),

@@ -26,6 +26,7 @@ inline constexpr int preempted_exit_code = 143;
 /// program should exit with preempted_exit_code: trial_main() does.
 class Preempted : public std::exception {
  public:
+  /// The text.
   const char* what() const noexcept override { return "the trial was preempted: its checkpoint is stored"; }
 };
 

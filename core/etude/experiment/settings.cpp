@@ -70,10 +70,10 @@ double Settings::number(std::string_view name) const {
 std::int64_t Settings::integer(std::string_view name) const {
   const Content& content = values();
   const Json& value = content.at(name);
-  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (value.is_number_integer() && !value.is_number_unsigned()) return value.get<std::int64_t>();
   const double number = value.is_number() ? value.get<double>() : NAN;
   if (!(number == std::floor(number) && std::abs(number) <= exact_integers))
-    content.refuse(name, value, "a number without a fraction");
+    content.refuse(name, value, "a number without a fraction, of at most 2^53");
   return static_cast<std::int64_t>(number);
 }
 
