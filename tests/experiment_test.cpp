@@ -177,7 +177,7 @@ TEST_CASE("experiment: checkpoints appear when they are complete, and are remove
   Context context(trial.with_files());
   CHECK_FALSE(trial.files->exists(unfinished));
   CHECK(trial.files->exists(other));
-  CHECK(context.info.latest_checkpoint == uuid);
+  CHECK_FALSE(context.info.latest_checkpoint.has_value());  // it is no state of a training
   context.checkpoint.remove(uuid);
   CHECK(context.checkpoint.list().empty());
 }
@@ -230,8 +230,6 @@ TEST_CASE("experiment: the checkpoint of another trial gives its weights only", 
   fork.files = first.files;
   fork.config.trial.trial_id = "2";
   fork.training.checkpoint = stored.uuid;
-  // The same trial begins anew, too, if it continues another one.
-  if (GENERATE(false, true)) fork.config.trial.trial_id = "1", fork.training.continue_id = "2";
   std::vector<Tensor> weights;
   std::int64_t iterations = -1;
   std::int64_t epochs = 0;
@@ -248,12 +246,25 @@ TEST_CASE("experiment: the checkpoint of another trial gives its weights only", 
     iterations = model.optimizer().iterations();
   };
   fork.script.further = {looking};
-  fork.run();
+  bool request = false;
+  fork.config.preempt.requested = [&] { return request; };
+  fork.script.further.push_back(std::make_shared<Requester>(request, 20));
+  CHECK_THROWS_AS(fork.run(), Preempted);
   CHECK(epochs == 2);
   CHECK(iterations == 0);
   const std::vector<Tensor> wanted = trained->get_weights();
   REQUIRE(weights.size() == wanted.size());
   for (std::size_t i = 0; i < weights.size(); ++i) CHECK(testing::same_bits(weights[i], wanted[i]));
+  // Started again, it continues from its own checkpoint.
+  request = false;
+  fork.script.further.pop_back();
+  fork.run();
+  CHECK(epochs == 3);
+  // A trial that continues the other one has nothing left to do.
+  fork.config.trial.trial_id = "3";
+  fork.training.continue_id = "1";
+  CHECK(fork.run().epochs == std::vector<int>{0, 1});
+  CHECK(epochs == 3);
 }
 
 TEST_CASE("experiment: a trial keeps its best and its newest checkpoint, and loads the best by its id",
@@ -477,7 +488,9 @@ TEST_CASE("experiment: what does not fit is an error that says what to do", "[ex
   SECTION("a checkpoint without a training") {
     {
       Context context(trial.with_files());
-      context.checkpoint.store_path().commit();
+      NewCheckpoint made = context.checkpoint.store_path();
+      made.commit();
+      trial.training.checkpoint = made.uuid();
     }
     CHECK_THAT(error_of([&] { trial.run(); }), ContainsSubstring("holds no state of a training"));
   }

@@ -240,10 +240,11 @@ std::vector<StoredCheckpoint> CheckpointContext::list(const std::string& trial_i
   return checkpoints;
 }
 
-std::vector<std::string> CheckpointContext::collect(const RetentionRules& rules) {
+std::vector<std::string> CheckpointContext::collect(const RetentionRules& rules, const std::string& also) {
   check_is_chief("collect");
   std::vector<StoredCheckpoint> checkpoints = list("");
-  const std::vector<std::string> kept = kept_checkpoints(checkpoints, rules);
+  std::vector<std::string> kept = kept_checkpoints(checkpoints, rules);
+  kept.push_back(also);
   std::erase_if(checkpoints, [&](const StoredCheckpoint& checkpoint) {
     return checkpoint.trial_id != trial_id_ || std::ranges::find(kept, checkpoint.uuid) != kept.end();
   });

@@ -24,6 +24,9 @@ struct StoredCheckpoint {
   std::optional<double> score = {};
   /// What the trial has stored with it.
   Settings metadata = {};
+
+  /// Whether it is the state of a training, from which fit continues. Others are those that the program made.
+  bool is_training() const { return metadata.flag("training", false); }
 };
 
 /// Which checkpoints stay: the union of those that a rule keeps. Source: checkpoint_storage in the experiment
@@ -106,9 +109,9 @@ class CheckpointContext {
   /// The checkpoints of this trial, oldest first; with a trial's id, those of that trial, and with "" those of all.
   std::vector<StoredCheckpoint> list() const { return list(trial_id_); }
   std::vector<StoredCheckpoint> list(const std::string& trial_id) const;
-  /// Removes the checkpoints of this trial that the rules do not keep, and returns their uuids. Those of other trials
-  /// count for save_experiment_best, and stay.
-  std::vector<std::string> collect(const RetentionRules& rules);
+  /// Removes the checkpoints of this trial that the rules do not keep, except that of the uuid `also`, and returns
+  /// their uuids. Those of other trials count for save_experiment_best, and stay.
+  std::vector<std::string> collect(const RetentionRules& rules, const std::string& also = {});
 
   /// The folder of the checkpoints.
   const std::string& folder() const { return folder_; }

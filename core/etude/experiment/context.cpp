@@ -1,6 +1,5 @@
 #include "etude/experiment/context.hpp"
 
-#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -33,7 +32,11 @@ ClusterInfo info_of(const Config& config, const std::shared_ptr<Vfs>& files) {
 void find_latest(ClusterInfo& info, const CheckpointContext& checkpoint, Workers* workers) {
   std::string uuid = info.latest_checkpoint.value_or("");
   if (!workers || workers->rank() == 0)
-    if (const auto stored = checkpoint.list(); !stored.empty()) uuid = stored.back().uuid;
+    for (const StoredCheckpoint& stored : checkpoint.list())
+      if (stored.is_training())
+        uuid = stored.uuid;
+      else if (stored.uuid == uuid)
+        uuid.clear();  // what starts trials does not know which of their checkpoints can be continued
   if (workers) {
     uuid.resize(static_cast<std::size_t>(workers->all_gather(std::ssize(uuid)).front()));
     workers->broadcast(std::as_writable_bytes(std::span(uuid)));
@@ -74,7 +77,8 @@ void Context::begin_fit() {
 
 StoredCheckpoint Context::find(const std::string& id) const {
   if (checkpoint.contains(id)) return checkpoint.get(id);
-  const std::vector<StoredCheckpoint> stored = checkpoint.list(id);
+  std::vector<StoredCheckpoint> stored = checkpoint.list(id);
+  std::erase_if(stored, [](const StoredCheckpoint& one) { return !one.is_training(); });
   check(!id.empty() && !stored.empty(), ErrorKind::value, where, '"', id,
         "\" - expected the uuid of a checkpoint in \"", checkpoint.folder(),
         "\", or the id of a trial that has one - checkpoint.list(\"\") returns all.");

@@ -77,7 +77,7 @@ class Context {
   Workers* const workers_;
 
  public:
-  /// The trial. latest_checkpoint is the newest of this trial, if it has one.
+  /// The trial. latest_checkpoint is the newest state of a training of this trial, if it has one.
   ClusterInfo info;
   /// Reports.
   TrainContext train;
@@ -99,9 +99,9 @@ class Context {
                  const TrainingOptions& training = {}) {
     return fit(model, Data(x, y), std::move(options), training);
   }
-  /// The model of a checkpoint, by its uuid; or by the id of a trial, of its best checkpoint, or of its newest if no
-  /// validation has run. Throws Error(value) if there is none, Error(data) if it holds no model, or one of a class that
-  /// is not registered: load its weights by load_weights_from_checkpoint().
+  /// The model of a checkpoint, by its uuid; or by the id of a trial, of its best state of training, or of its newest
+  /// one if no validation has run. Throws Error(value) if there is none, Error(data) if it holds no model, or one of a
+  /// class that is not registered: load its weights by load_weights_from_checkpoint().
   ModelPtr load_model_from_checkpoint(const std::string& id) const;
   /// Sets the weights of a built model to those of a checkpoint, which is chosen in the same way. Throws Error(value)
   /// if there is none, Error(data) if it is of another model.

@@ -1,6 +1,5 @@
 #include "etude/experiment/training_callback.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -75,11 +74,13 @@ void TrainingCallback::load() {
   loaded_.reset();
   continues_ = false;
   if (context_.is_chief()) {
-    const std::string uuid =
-        options_.checkpoint.empty() ? context_.info.latest_checkpoint.value_or("") : options_.checkpoint;
+    const std::string& own = context_.info.trial.trial_id;
+    std::string uuid = context_.info.latest_checkpoint.value_or("");
+    const bool has_own = !uuid.empty() && context_.checkpoint.get(uuid).trial_id == own;
+    if (!has_own && !options_.checkpoint.empty()) uuid = options_.checkpoint;
     if (!uuid.empty()) {
-      const std::string& id = options_.continue_id.empty() ? context_.info.trial.trial_id : options_.continue_id;
-      continues_ = context_.checkpoint.get(uuid).trial_id == id;
+      const std::string of = context_.checkpoint.get(uuid).trial_id;
+      continues_ = of == own || of == options_.continue_id;
       const std::string path = context_.checkpoint.restore_path(uuid);
       loaded_ = load_newest_checkpoint(path, context_.files(), context_.config().warn);
       check(loaded_.has_value(), ErrorKind::data, where, '"', path,
@@ -187,16 +188,14 @@ void TrainingCallback::keep(const Logs& logs, std::optional<double> score) {
 void TrainingCallback::store(Checkpoint state, std::optional<double> score) {
   unsaved_.reset();
   const std::int64_t steps = state.step;
-  NewCheckpoint made = context_.checkpoint.store_path({{"steps_completed", steps}, {"epoch", epoch_}});
+  NewCheckpoint made =
+      context_.checkpoint.store_path({{"training", true}, {"steps_completed", steps}, {"epoch", epoch_}});
   CheckpointStore(made.path(), {.keep_newest = 1, .files = context_.files(), .warn = context_.config().warn})
       .save(with_config(std::move(state), model()));
   made.commit(score);
   stored_ = made.uuid();
   stored_steps_ = steps;
-  // While the training runs, the newest one is needed to continue.
-  RetentionRules rules = context_.retention();
-  rules.save_trial_latest = std::max(rules.save_trial_latest, 1);
-  context_.checkpoint.collect(rules);
+  context_.checkpoint.collect(context_.retention(), stored_);  // which is needed to continue
 }
 
 void TrainingCallback::end() {

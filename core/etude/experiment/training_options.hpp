@@ -15,11 +15,11 @@ struct TrainingOptions {
   /// When metrics of training are reported: after each "epoch", or after so many batches. Metrics of a validation are
   /// reported after each.
   SaveFrequency report_freq = "epoch";
-  /// The uuid of the checkpoint from which training begins; the context's info.latest_checkpoint if it is empty.
+  /// The uuid of the checkpoint from which a trial begins that has none itself; the context's info.latest_checkpoint if
+  /// it is empty. A trial that has some continues from its newest one.
   std::string checkpoint = {};
-  /// A trial's id. If the checkpoint is of that trial, training continues: epoch, optimizer, position of the data,
-  /// states of callbacks. If not, it begins anew, with the weights of the checkpoint. The id of the context's trial if
-  /// it is empty.
+  /// The id of another trial. If that checkpoint is of this one, training continues where it was: epoch, optimizer,
+  /// position of the data, states of callbacks. If not, training begins with its weights only.
   std::string continue_id = {};
 };
 
