@@ -31,12 +31,14 @@ ClusterInfo info_of(const Config& config, const std::shared_ptr<Vfs>& files) {
 /// Sets the uuid of the newest checkpoint of the trial, if it has one. With several processes, that of the chief.
 void find_latest(ClusterInfo& info, const CheckpointContext& checkpoint, Workers* workers) {
   std::string uuid = info.latest_checkpoint.value_or("");
-  if (!workers || workers->rank() == 0)
-    for (const StoredCheckpoint& stored : checkpoint.list())
+  if (!workers || workers->rank() == 0) {
+    for (const StoredCheckpoint& stored : checkpoint.list()) {
       if (stored.is_training())
         uuid = stored.uuid;
       else if (stored.uuid == uuid)
         uuid.clear();  // what starts trials does not know which of their checkpoints can be continued
+    }
+  }
   if (workers) {
     uuid.resize(static_cast<std::size_t>(workers->all_gather(std::ssize(uuid)).front()));
     workers->broadcast(std::as_writable_bytes(std::span(uuid)));
