@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** The folders with public headers. Headers in their detail/ are private, as are execution/ and kernels/. */
 const publicFolders = [
-  'activations', 'base', 'callbacks', 'classes', 'constraints', 'data', 'devices', 'distribute', 'graph', 'initializers', 'layers', 'losses', 'metrics', 'ops',
+  'activations', 'base', 'callbacks', 'classes', 'constraints', 'data', 'devices', 'distribute', 'experiment', 'graph', 'initializers', 'layers', 'losses', 'metrics', 'ops',
   'optimizers', 'regularizers', 'saving', 'training',
 ];
 const publicFiles = ['etude.hpp', 'eigen.hpp'];

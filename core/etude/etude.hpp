@@ -34,6 +34,8 @@
 #include "etude/distribute/cluster.hpp"
 #include "etude/distribute/mirrored_strategy.hpp"
 #include "etude/distribute/multi_worker_mirrored_strategy.hpp"
+#include "etude/experiment/context.hpp"
+#include "etude/experiment/training_callback.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/layers/layers.hpp"

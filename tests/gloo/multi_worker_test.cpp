@@ -3,9 +3,11 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <etude/etude.hpp>
 #include <filesystem>
+#include <optional>
 
 #include "processes.hpp"
 
@@ -198,7 +200,7 @@ TEST_CASE("multi-worker: another model, or other data, in one of the processes i
   for (const std::string& report : data) CHECK_THAT(report, ContainsSubstring("the same data in all processes"));
 }
 
-TEST_CASE("multi-worker: BackupAndRestore continues in all processes after a kill, or a SIGTERM, of one of them",
+TEST_CASE("multi-worker: BackupAndRestore, and a trial, continue in all processes after a signal to one of them",
           "[gloo]") {
   /// Sends this process a signal in its third epoch, and counts epochs.
   class Ending : public Callback {
@@ -217,22 +219,32 @@ TEST_CASE("multi-worker: BackupAndRestore continues in all processes after a kil
     int signal_;
     bool third_ = false;
   };
-  const int signal = GENERATE(SIGKILL, SIGTERM);
-  CAPTURE(signal);
-  const auto name = "etude-gloo-" + std::to_string(::getpid()) + '-' + std::to_string(signal);
+  const auto [signal, is_trial] =
+      GENERATE(std::pair(SIGKILL, false), std::pair(SIGTERM, false), std::pair(SIGTERM, true));
+  CAPTURE(signal, is_trial);
+  const auto name = "etude-gloo-" + std::to_string(::getpid()) + '-' + std::to_string(signal + 100 * is_trial);
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / name;
   /// The number of epochs, a digit, and then the bits of losses and weights.
-  const auto run = [&](int sent, bool saves) {
+  const auto run = [&, as_trial = is_trial](int sent, bool saves) {
     return run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) {
       Sequential model({layers::dense({.units = 4, .activation = "tanh"}), layers::dropout({.rate = 0.2}),
                         layers::dense({.units = 1})});
       model.compile({.optimizer = "adam", .loss = "mse"});
       const auto ending = std::make_shared<Ending>(strategy.rank() == 1 ? sent : 0);
       FitOptions options{.batch_size = 4, .epochs = 4, .verbose = 0, .callbacks = {ending}};
-      if (saves)
+      std::optional<experiment::Context> context;
+      if (saves && as_trial)
+        options.callbacks.push_back(std::make_shared<experiment::TrainingCallback>(
+            context.emplace(experiment::Config{.storage = folder.string()})));
+      else if (saves)
         options.callbacks.push_back(
             callbacks::backup_and_restore({.backup_dir = folder.string(), .save_before_preemption = true}));
-      const auto history = model.fit(waves({10, 3}), waves({10, 1}), options);
+      HistoryPtr history;
+      try {
+        history = model.fit(waves({10, 3}), waves({10, 1}), options);
+      } catch (const experiment::Preempted&) {
+        std::_Exit(experiment::preempted_exit_code);
+      }
       std::string report = std::to_string(ending->epochs);
       report += bytes_of((*history)["loss"].data(), 8 * (*history)["loss"].size());
       for (const Tensor& weight : model.get_weights()) report += bytes_of(weight.raw(), weight.bytes());

@@ -40,7 +40,21 @@ void add_flags_at_compile(const Model& model, const std::vector<std::pair<LayerP
   if (differ) config["compiled_trainable"] = std::move(flags);
 }
 
+void check_in_layers(const Model& model) {
+  check(model.own_weights().empty(), ErrorKind::value, "Model.save", '"', model.name(), "\" has the variable \"",
+        model.own_weights().empty() ? "" : model.own_weights().front().name(),
+        "\" outside its layers, which no config describes - expected weights of layers only - save the weights "
+        "by save_weights() and create the model in code.");
+}
+
 }  // namespace
+
+std::string saved_config(const Model& model) {
+  check_in_layers(model);
+  Json config = {{"model", model_to_json(model)}, {"compile", compile_to_json(model)}, {"draws", draws_of(model)}};
+  if (model.compiled()) add_flags_at_compile(model, model.compiled_trainable(), config);
+  return json_text(config, 2);
+}
 
 void check_built(const Model& model, std::string_view where) {
   check(model.built(), ErrorKind::state, where, '"', model.name(),
@@ -56,15 +70,10 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
   check_saves_to(folder, "Model.save");
   check_built(model, "Model.save");
   check_may_write(folder, options, "Model.save");
-  check(model.own_weights().empty(), ErrorKind::value, "Model.save", '"', model.name(), "\" has the variable \"",
-        model.own_weights().empty() ? "" : model.own_weights().front().name(),
-        "\" outside its layers, which no config describes - expected weights of layers only - save the weights "
-        "by save_weights() and create the model in code.");
+  check_in_layers(model);
   if (ending_of(folder) == "keras") return functions_of(FileFormat::keras).save(model, folder);
   if (ending_of(folder) == "json") return functions_of(FileFormat::tfjs).save(model, folder);
-  Json config = {{"model", model_to_json(model)}, {"compile", compile_to_json(model)}, {"draws", draws_of(model)}};
-  if (model.compiled()) add_flags_at_compile(model, model.compiled_trainable(), config);
-  Checkpoint checkpoint{.step = 0, .tensors = {}, .documents = {{"config", json_text(config, 2)}}};
+  Checkpoint checkpoint{.step = 0, .tensors = {}, .documents = {{"config", saved_config(model)}}};
   std::vector<StoredGroup> groups{{"model", stored_values_of(named_weights(model))},
                                   {"states", stored_values_of(named_states(model))}};
   if (model.compiled()) {

@@ -33,6 +33,9 @@ void check_saves_to(const std::string& folder, std::string_view where);
 void check_is_weights_file(const std::string& path, std::string_view where);
 /// Throws Error(io) if there is something at the path that the options keep; `where` is the caller's name in errors.
 void check_may_write(const std::string& path, const SaveOptions& options, std::string_view where);
+/// The document "config" of a saved model, from which load_model() makes it: its layers and how it was compiled. Throws
+/// Error(value) for a model of classes or with functions that have no name.
+std::string saved_config(const Model& model);
 /// Throws Error(state) unless the model is built; `where` is the caller's name in errors.
 void check_built(const Model& model, std::string_view where);
 /// The same as check_saves_to for names of places only.

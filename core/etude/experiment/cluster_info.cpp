@@ -1,0 +1,112 @@
+#include "etude/experiment/cluster_info.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
+#include "etude/saving/detail/json.hpp"
+
+namespace etude::experiment {
+namespace {
+
+constexpr const char* where = "cluster_info";
+
+/// The members of a trial's file.
+class TrialFile {
+ public:
+  TrialFile(Json json, const std::string& path) : json_(std::move(json)), path_(path) {
+    check(json_.is_object(), ErrorKind::data, where, '"', path_,
+          "\" is no JSON object - expected the trial's values by name - check what wrote it.");
+  }
+
+  /// Null if it is missing, or null in the file.
+  const Json* find(const char* name) const {
+    const auto found = json_.find(name);
+    return found == json_.end() || found->is_null() ? nullptr : &*found;
+  }
+  /// An id, which is a text or a number.
+  std::string id(const char* name, const std::string& otherwise) const {
+    const Json* const value = find(name);
+    if (!value) return otherwise;
+    if (!value->is_string() && !value->is_number_integer()) refuse(name, *value, "a text or an integer");
+    return value->is_string() ? value->get<std::string>() : value->dump();
+  }
+  std::optional<std::string> text(const char* name) const {
+    const Json* const value = find(name);
+    if (!value) return {};
+    if (!value->is_string()) refuse(name, *value, "a text");
+    return value->get<std::string>();
+  }
+  std::optional<bool> flag(const char* name) const {
+    const Json* const value = find(name);
+    if (!value) return {};
+    if (!value->is_boolean()) refuse(name, *value, "true or false");
+    return value->get<bool>();
+  }
+  std::uint64_t seed(const char* name) const {
+    const Json* const value = find(name);
+    if (!value) return 0;
+    if (!value->is_number_unsigned()) refuse(name, *value, "an integer of 0 or more");
+    return value->get<std::uint64_t>();
+  }
+  Settings settings(const char* name) const {
+    const Json* const value = find(name);
+    if (!value) return {};
+    if (!value->is_object()) refuse(name, *value, "an object with values by name");
+    return Settings::parse(json_text(*value), name);
+  }
+  void require(const char* name) const {
+    check(find(name) != nullptr, ErrorKind::data, where, '"', path_, "\" has no \"", name,
+          "\" - expected the file of a trial, with trial_id, hparams and storage - check what wrote it.");
+  }
+
+ private:
+  [[noreturn]] void refuse(const char* name, const Json& value, const char* expected) const {
+    fail(ErrorKind::data, where, '"', name, "\" = ", value.dump(), " in \"", path_, "\" - expected ", expected,
+         " - check what wrote it.");
+  }
+
+  const Json json_;
+  const std::string& path_;
+};
+
+bool is_id_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+}
+
+}  // namespace
+
+void check_id(const std::string& id, const char* name) {
+  bool sound = !id.empty() && id != "." && id != "..";
+  for (const char c : id) sound = sound && is_id_character(c);
+  check(sound, ErrorKind::value, "experiment", name, " = \"", id,
+        "\" - expected letters, digits, \".\", \"_\" and \"-\" - choose another id.");
+}
+
+ClusterInfo cluster_info(const std::shared_ptr<Vfs>& files) {
+  const char* const variable = std::getenv(trial_variable);
+  if (!variable || !*variable) return {};
+  const std::string path = variable;
+  const std::shared_ptr<Vfs> chosen = vfs_or_host(files, where);
+  check(chosen->kind(path) == PathKind::file, ErrorKind::io, where, "ETUDE_TRIAL = \"", path,
+        "\", where there is no file - expected the path of the trial's file - unset the variable to run without one.");
+  const std::vector<std::byte> bytes = chosen->read(path);
+  const TrialFile file(parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path), path);
+  for (const char* const name : {"trial_id", "hparams", "storage"}) file.require(name);
+  ClusterInfo info;
+  info.trial = {file.id("trial_id", {}), file.id("experiment_id", "experiment"), file.seed("trial_seed"),
+                file.settings("hparams")};
+  check_id(info.trial.trial_id, "trial_id");
+  info.latest_checkpoint = file.text("latest_checkpoint");
+  info.storage = *file.text("storage");
+  info.checkpoint_storage = file.text("checkpoint_storage").value_or("");
+  info.max_length = file.settings("max_length");
+  info.user_data = file.settings("user_data");
+  info.metric = file.text("metric");
+  info.smaller_is_better = file.flag("smaller_is_better");
+  info.detached = false;
+  return info;
+}
+
+}  // namespace etude::experiment
