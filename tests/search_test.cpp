@@ -12,7 +12,7 @@
 // Searches for hyperparameters: the space, the searchers, and their snapshots. Numbers of Determined are from
 // master/pkg/searcher of determined-ai/determined: asha_stopping_test.go (commit 0f05ce99), adaptive_asha_test.go
 // (commit 115a4e03) and grid_test.go (commit b098f22d).
-namespace etude {
+namespace etude::experiment {
 namespace {
 
 using Catch::Matchers::ContainsSubstring;
@@ -382,7 +382,7 @@ TEST_CASE("every search creates its trials and ends, also when each event restor
   for (const char* name : {"single", "random", "grid", "asha", "adaptive_asha"})
     for (const bool failures : {false, true}) {
       INFO(name << (failures ? " with failures" : ""));
-      SearcherOptions options{.name = name, .metric = "loss", .max_time = 64, .max_trials = 20};
+      SearcherOptions options{.name = name, .metric = "loss", .max_time = 64, .max_trials = 12};
       simulate(options, 1, failures);
       options.max_concurrent_trials = 3;
       options.mode = "conservative";
@@ -405,4 +405,4 @@ TEST_CASE("a snapshot of another search is refused", "[search]") {
 }
 
 }  // namespace
-}  // namespace etude
+}  // namespace etude::experiment

@@ -34,6 +34,7 @@
 #include "etude/distribute/cluster.hpp"
 #include "etude/distribute/mirrored_strategy.hpp"
 #include "etude/distribute/multi_worker_mirrored_strategy.hpp"
+#include "etude/experiment/search/run_search.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"
 #include "etude/layers/layers.hpp"

@@ -11,7 +11,7 @@
 #include "etude/experiment/search/detail/brackets.hpp"
 #include "etude/saving/detail/json.hpp"
 
-namespace etude {
+namespace etude::experiment {
 namespace {
 
 constexpr const char* where = "search";
@@ -243,4 +243,4 @@ void HyperparameterSearch::restore(std::string_view snapshot) {
   state_->trials = std::move(trials);
 }
 
-}  // namespace etude
+}  // namespace etude::experiment

@@ -8,7 +8,7 @@
 
 #include "etude/experiment/search/searcher.hpp"
 
-namespace etude {
+namespace etude::experiment {
 
 /// How a trial ended: by itself or because it was stopped; with an error; or because its hyperparameters are invalid.
 enum class TrialEnd { finished, failed, invalid };
@@ -74,4 +74,4 @@ class HyperparameterSearch {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace etude
+}  // namespace etude::experiment

@@ -10,7 +10,7 @@
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/json.hpp"
 
-namespace etude {
+namespace etude::experiment {
 namespace {
 
 constexpr const char* where = "search";
@@ -147,4 +147,4 @@ std::string to_json(const SearchConfig& config) {
                     {"seed", config.seed}});
 }
 
-}  // namespace etude
+}  // namespace etude::experiment

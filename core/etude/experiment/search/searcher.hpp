@@ -6,7 +6,7 @@
 
 #include "etude/experiment/search/space.hpp"
 
-namespace etude {
+namespace etude::experiment {
 
 /// How a search chooses trials, and which of them it stops early. Source of names, defaults and rules: the searchers of
 /// Determined 0.38 (master/pkg/searcher).
@@ -65,4 +65,4 @@ SearchConfig search_config_from_json(std::string_view text);
 /// The same config as JSON, with all members.
 std::string to_json(const SearchConfig& config);
 
-}  // namespace etude
+}  // namespace etude::experiment

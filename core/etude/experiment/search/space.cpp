@@ -13,7 +13,7 @@
 #include "etude/base/random.hpp"
 #include "etude/saving/detail/json.hpp"
 
-namespace etude {
+namespace etude::experiment {
 namespace {
 
 using Kind = Hyperparameter::Kind;
@@ -311,4 +311,4 @@ std::string grid_point(const Hyperparameters& space, std::int64_t index) {
   }));
 }
 
-}  // namespace etude
+}  // namespace etude::experiment

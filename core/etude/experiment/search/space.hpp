@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace etude {
+namespace etude::experiment {
 
 /// A value of a hyperparameter: a bool, a number, a text, or any other JSON.
 class HyperparameterValue {
@@ -99,4 +99,4 @@ std::int64_t grid_size(const Hyperparameters& space);
 /// One point of the grid, from 0 on, a JSON object. The last hyperparameter changes first.
 std::string grid_point(const Hyperparameters& space, std::int64_t index);
 
-}  // namespace etude
+}  // namespace etude::experiment

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace etude {
+namespace etude::experiment {
 namespace {
 
 /// divisor^exponent. A product has the same bits on all targets, which std::pow does not promise.
@@ -101,4 +101,4 @@ std::vector<Bracket> make_brackets(const SearcherOptions& searcher, const Hyperp
   return {{trials, concurrent > 0 ? std::min(concurrent, trials) : trials, {}}};
 }
 
-}  // namespace etude
+}  // namespace etude::experiment

@@ -8,7 +8,7 @@
 
 /// Private to the search: the rungs of ASHA (Li et al., "A System for Massively Parallel Hyperparameter Tuning", MLSys
 /// 2020), by the rules of Determined (master/pkg/searcher/asha_stopping.go, adaptive_asha.go).
-namespace etude {
+namespace etude::experiment {
 
 /// The validations of all trials that trained for a time.
 struct Rung {
@@ -44,4 +44,4 @@ std::vector<int> bracket_concurrency(int max_concurrent, double divisor, const s
 /// The brackets of a searcher.
 std::vector<Bracket> make_brackets(const SearcherOptions& searcher, const Hyperparameters& space);
 
-}  // namespace etude
+}  // namespace etude::experiment
