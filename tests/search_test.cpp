@@ -160,6 +160,11 @@ TEST_CASE("a wrong config names its member", "[search]") {
   CHECK_THAT(error(grid, R"({"a": {"type": "double", "minval": 0, "maxval": 1, "count": 2000},
                              "b": {"type": "double", "minval": 0, "maxval": 1, "count": 2000}})"),
              ContainsSubstring("more than 1000000 points"));
+  CHECK_THAT(error_of([] {
+               search_config_from_json(
+                   R"({"name": "a b", "searcher": {"name": "single", "metric": "loss"}, "hyperparameters": {}})");
+             }),
+             ContainsSubstring("\"name\" is \"a b\""));
 }
 
 // ---- rungs and brackets ----

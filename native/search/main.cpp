@@ -34,6 +34,7 @@ class Signals {
     ::sigemptyset(&handled_);
     for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&handled_, number);
     ::sigprocmask(SIG_BLOCK, &handled_, nullptr);
+    ::signal(SIGCHLD, SIG_DFL);  // if it was ignored, the statuses of children would be lost
   }
 
   /// Waits for a signal. Returns whether one that ends this program came.

@@ -120,6 +120,7 @@ class Runner {
       fail(ErrorKind::data, where, '"', state_path(), "\" is damaged: ", reason_of(error),
            " - expected the state of a search - remove the folder.");
     }
+    for (const Trial& each : trials_) tell(each, "restored");
     // Their processes were killed with the runner.
     for (std::size_t i = 0; i < trials_.size(); ++i) {
       Trial& trial = trials_[i];
@@ -134,14 +135,17 @@ class Runner {
     Trial trial;
     TrialReport& r = trial.report;
     r.trial = static_cast<int>(trials_.size()) + 1;
-    r.status = static_cast<Status>(json.at("status").get<int>());
+    const int status = json.at("status").get<int>();
+    check(status >= 0 && status <= static_cast<int>(Status::invalid), ErrorKind::data, where, '"', state_path(),
+          "\" is damaged: a status is ", status, " - expected the state of a search - remove the folder.");
+    r.status = static_cast<Status>(status);
     r.hparams = search_.creation(r.trial).hparams;
     r.restarts = json.at("restarts").get<int>();
     r.progress = json.at("progress").get<double>();
     r.metric = number_of(json.at("metric"));
     r.time = number_of(json.at("time"));
     r.best = number_of(json.at("best"));
-    r.stopped = search_.stopped(r.trial);
+    r.stopped = search_.stopped(r.trial) && is_early(r);
     trial.read = json.at("read").get<std::uint64_t>();
     trial.invalid = json.at("invalid").get<bool>();
     return trial;
@@ -171,7 +175,7 @@ class Runner {
         tell(trials_.back(), "created");
       } else if (each.kind == SearchOperation::Kind::stop) {
         Trial& stopped = trial(each.trial);
-        stopped.report.stopped = true;
+        stopped.report.stopped = is_early(stopped.report);
         if (stopped.process)
           set(stopped, Status::stopping, "stopping");
         else
@@ -218,6 +222,10 @@ class Runner {
     if (std::isfinite(*line.metric) && (!r.best || better(*line.metric, *r.best))) r.best = line.metric;
     tell(trial, "validated");
     if (is_open(r.status)) carry_out(search_.validated(r.trial, *line.metric, line.time.value_or(0)));
+  }
+  /// Whether the trial has not reached its full length.
+  bool is_early(const TrialReport& report) const {
+    return report.time.value_or(0) < static_cast<double>(config_.searcher.max_time);
   }
   static bool is_open(Status status) { return status <= Status::stopping; }
   bool better(double a, double b) const { return config_.searcher.smaller_is_better ? a < b : a > b; }
@@ -333,6 +341,7 @@ class Runner {
 }  // namespace
 
 SearchResult run_search(const SearchConfig& config, const SearchRunOptions& options) {
+  check_search_config(config);
   return Runner(config, options).run();
 }
 

@@ -91,9 +91,13 @@ TrialProcess::~TrialProcess() {
 }
 
 std::optional<int> TrialProcess::exit_status() {
+  if (status_) return status_;
   int status = 0;
-  if (!status_ && ::waitpid(process_, &status, WNOHANG) == process_)
+  const pid_t ended = ::waitpid(process_, &status, WNOHANG);
+  if (ended == process_)
     status_ = WIFSIGNALED(status) ? exit_after_signal + WTERMSIG(status) : WEXITSTATUS(status);
+  else if (ended < 0 && errno == ECHILD)  // this process ignores SIGCHLD: the status is lost
+    status_ = exit_after_signal + SIGKILL;
   return status_;
 }
 

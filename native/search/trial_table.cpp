@@ -3,7 +3,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "etude/base/detail/number.hpp"
 
@@ -12,7 +14,7 @@ namespace {
 
 using Status = TrialReport::Status;
 
-constexpr std::size_t usual_width = 80, status_width = 10, number_width = 12;
+constexpr std::size_t usual_width = 80, trial_width = 11, status_width = 13, number_width = 12;
 
 std::string padded(std::string text, std::size_t width) {
   if (text.size() < width) text.append(width - text.size(), ' ');
@@ -28,18 +30,27 @@ bool has_ended(Status status) { return status >= Status::finished; }
 
 }  // namespace
 
+std::size_t TrialTable::time_width() const { return std::max(number_width, config_.searcher.time_metric.size() + 1); }
+std::size_t TrialTable::metric_width() const { return std::max(number_width, config_.searcher.metric.size() + 1); }
+
 std::string TrialTable::row(const TrialReport& trial, const std::string& status) const {
   const auto number = [](std::optional<double> value) { return value ? formatted("%.6g", *value) : std::string("-"); };
-  std::string line = padded("trial " + std::to_string(trial.trial), status_width) + padded(status, status_width) + ' ' +
-                     padded(number(trial.time), number_width) + padded(number(trial.best), number_width) +
-                     trial.hparams;
+  std::string line = padded("trial " + std::to_string(trial.trial), trial_width) + padded(status, status_width) +
+                     padded(number(trial.time), time_width()) + padded(number(trial.metric), metric_width()) +
+                     padded(number(trial.best), metric_width()) + trial.hparams;
   if (terminal_ && line.size() > terminal_width()) line.resize(terminal_width());
   return line;
 }
 
+std::string TrialTable::heading() const {
+  const std::string& metric = config_.searcher.metric;
+  return padded("", trial_width + status_width) + padded(config_.searcher.time_metric, time_width()) +
+         padded(metric, metric_width()) + "best";
+}
+
 void TrialTable::change(const TrialReport& trial, const std::string& text) {
   changed_ = true;
-  if (text == "created") ++created_;
+  created_ = std::max(created_, trial.trial);
   const bool running = trial.status == Status::running || trial.status == Status::stopping;
   if (running)
     open_[trial.trial] = trial;
@@ -49,7 +60,7 @@ void TrialTable::change(const TrialReport& trial, const std::string& text) {
     ++ended_;
     print(row(trial, text));
   } else if (text.starts_with("warning") || text.starts_with("ended")) {
-    print(padded("trial " + std::to_string(trial.trial), status_width) + text);
+    print(padded("trial " + std::to_string(trial.trial), trial_width) + text);
   } else if (!terminal_) {
     print(row(trial, text));
   }
@@ -70,15 +81,13 @@ void TrialTable::refresh() {
   changed_ = false;
   if (terminal_) {
     clear();
-    std::printf("%s%s %s%s\n", padded("", status_width).c_str(), padded("status", status_width).c_str(),
-                padded(config_.searcher.time_metric, number_width).c_str(),
-                ("best " + config_.searcher.metric).c_str());
+    std::printf("%s\n", heading().c_str());
     for (const auto& [id, trial] : open_) {
       const bool stopping = trial.status == Status::stopping;
       const std::string part = formatted("%.0f %%", 100 * trial.progress);
       std::printf("%s\n", row(trial, stopping ? "stopping" : trial.progress > 0 ? part : "running").c_str());
     }
-    std::printf("%s: %zu trials, %zu ended\n", config_.name.c_str(), created_, ended_);
+    std::printf("%s: %d trials, %d ended\n", config_.name.c_str(), created_, ended_);
     drawn_ = static_cast<int>(open_.size()) + 2;
   }
   std::fflush(stdout);

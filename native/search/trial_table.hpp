@@ -24,7 +24,11 @@ class TrialTable {
   void end(const SearchResult& result);
 
  private:
+  /// The widths of the columns of the time and of the metric.
+  std::size_t time_width() const;
+  std::size_t metric_width() const;
   std::string row(const TrialReport& trial, const std::string& status) const;
+  std::string heading() const;
   /// A line that stays.
   void print(const std::string& line);
   void clear();
@@ -32,7 +36,7 @@ class TrialTable {
   const SearchConfig& config_;
   const bool terminal_;
   std::map<int, TrialReport> open_;  // the trials that run
-  std::size_t created_ = 0, ended_ = 0;
+  int created_ = 0, ended_ = 0;
   int drawn_ = 0;  // the lines that will be overwritten
   bool changed_ = true;
 };

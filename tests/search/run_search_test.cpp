@@ -95,7 +95,7 @@ TEST_CASE("a trial that the searcher stops gets SIGTERM, and SIGKILL if it ignor
   SECTION("it saves and exits") {
     options = options_of("trap 'echo saved; exit 143' TERM; report 4; while :; do sleep 0.01; done");
     const SearchResult result = run_search(config, options);
-    CHECK(text_of(result) == R"(1 {"x":1} stopped 1, 2 {"x":1} stopped 1)");
+    CHECK(text_of(result) == R"(1 {"x":1} finished 1, 2 {"x":1} finished 1)");
     CHECK(text_in(config.storage + "/trial_1/log.txt") == "saved\n");
   }
   SECTION("it ignores SIGTERM") {

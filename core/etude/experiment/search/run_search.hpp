@@ -28,7 +28,7 @@ struct TrialReport {
   double progress = 0;
   /// The latest metric of a validation, how long the trial had trained then, and the best one; none yet.
   std::optional<double> metric = {}, time = {}, best = {};
-  /// Whether the search stopped it early, or at its end.
+  /// Whether the search stopped it before max_time.
   bool stopped = false;
 };
 
@@ -47,7 +47,8 @@ struct SearchRunOptions {
   std::function<bool(double seconds)> wait = {};
   /// The seconds between two looks at the trials' files.
   double interval = 0.1;
-  /// Called at each change of a trial, with a text such as "running", or a warning.
+  /// Called at each change of a trial, with a text such as "created", "running" or "validated", or a warning; and for
+  /// the trials of a search that continues, with "restored".
   std::function<void(const TrialReport& trial, const std::string& change)> report = {};
 };
 

@@ -119,6 +119,19 @@ void check_searcher(const SearcherOptions& searcher, const Hyperparameters& spac
   check_choice("mode", searcher.mode, modes);
 }
 
+void check_search_config(const SearchConfig& config) {
+  const auto valid = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  check(!config.name.empty() && std::ranges::all_of(config.name, valid), ErrorKind::value, where, "\"name\" is \"",
+        config.name, "\" - expected letters, digits, \".\", \"_\" and \"-\" - choose another name.");
+  check(!config.storage.empty(), ErrorKind::value, where, "\"storage\" is empty - expected a folder - name one.");
+  check(config.max_restarts >= 0, ErrorKind::value, where, "\"max_restarts\" is ", config.max_restarts,
+        " - expected 0 or more - 5 is the default.");
+  check_searcher(config.searcher, config.space);
+}
+
 SearchConfig search_config_from_json(std::string_view text) {
   const Json json = parse_json(text, "the config");
   check_members(json, "config", {"name", "searcher", "hyperparameters", "max_restarts", "storage", "seed"});
@@ -132,7 +145,7 @@ SearchConfig search_config_from_json(std::string_view text) {
   member("seed", config.seed);
   config.searcher = searcher_of(required(json, "searcher", "config"));
   config.space = hyperparameters_from_json(json_text(required(json, "hyperparameters", "config")));
-  check_searcher(config.searcher, config.space);
+  check_search_config(config);
   return config;
 }
 

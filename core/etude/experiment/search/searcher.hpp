@@ -43,7 +43,7 @@ void check_searcher(const SearcherOptions& searcher, const Hyperparameters& spac
 
 /// A search, with where and how its trials run.
 struct SearchConfig {
-  /// The name of the experiment.
+  /// The name of the experiment: letters, digits, ".", "_" and "-".
   std::string name = "search";
   /// The searcher.
   SearcherOptions searcher = {};
@@ -56,6 +56,9 @@ struct SearchConfig {
   /// The seed, which determines all hyperparameters.
   std::uint64_t seed = 0;
 };
+
+/// Throws Error(value) for a member that is out of range, and as check_searcher does.
+void check_search_config(const SearchConfig& config);
 
 /// The search of a JSON object {"name": "..", "searcher": {"name": "asha", ..}, "hyperparameters": {..},
 /// "max_restarts": 5, "storage": "folder", "seed": 1}. "searcher" has the members of SearcherOptions. Only "searcher"
