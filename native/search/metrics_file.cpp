@@ -40,7 +40,10 @@ MetricsLine parse_metrics_line(const std::string& line, const std::string& metri
     const Json metrics = json.value("metrics", Json::object());
     std::optional<double> time = number_in(json, time_metric);
     if (!time) time = number_in(metrics, time_metric);
-    return {.kind = Kind::validation, .metric = number_in(metrics, metric), .time = time};
+    std::optional<double> value = number_in(metrics, metric);
+    // Keras's name, which the line of a validation has without the prefix.
+    if (!value && metric.starts_with("val_")) value = number_in(metrics, metric.substr(4));
+    return {.kind = Kind::validation, .metric = value, .time = time};
   }
   if (const std::optional<double> progress = number_in(json, "progress"))
     return {.kind = Kind::progress, .progress = *progress};

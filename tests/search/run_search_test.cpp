@@ -31,7 +31,7 @@ constexpr const char* functions = R"sh(
 
 /// A search for x among these values, one trial after the other.
 SearchConfig config_of(const ScratchFolder& folder, SearcherOptions searcher, std::vector<HyperparameterValue> values) {
-  searcher.metric = "loss";
+  searcher.metric = "val_loss";  // in a line of a validation: "loss"
   return {.searcher = std::move(searcher),
           .space = {{"x", hp::categorical(std::move(values))}},
           .max_restarts = 2,
@@ -84,7 +84,7 @@ TEST_CASE("each trial has a folder with its description, its metrics and its out
   for (const std::string& part :
        {std::string("\"trial_id\": \"2\""), std::string("\"experiment_id\": \"search\""), std::string("\"x\": 3"),
         std::string("\"latest_checkpoint\": null"), "\"storage\": \"" + trial + '"', std::string("\"restarts\": 0"),
-        std::string("\"trial_seed\": "), std::string("\"metric\": \"loss\"")})
+        std::string("\"trial_seed\": "), std::string("\"metric\": \"val_loss\"")})
     CHECK_THAT(description, ContainsSubstring(part));
 }
 

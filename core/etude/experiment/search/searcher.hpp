@@ -15,7 +15,7 @@ struct SearcherOptions {
   /// "asha": random trials, of which the worse ones are stopped early, at rungs. "adaptive_asha": several of these,
   /// called brackets, which stop trials more or less early.
   std::string name = "adaptive_asha";
-  /// The metric of validations that is compared. Must be set.
+  /// The metric of validations that is compared, with or without "val_". Must be set.
   std::string metric = {};
   /// Whether a smaller metric is better.
   bool smaller_is_better = true;
