@@ -14,9 +14,8 @@
 
 // etude-search config.json program …  Searches for the best hyperparameters of a program, which it runs as trials in
 // child processes. After SIGINT, SIGTERM or SIGHUP, or a crash, the same command continues.
+namespace etude::experiment {
 namespace {
-
-using namespace etude::experiment;
 
 constexpr int exit_after_signal = 128;  // as shells do
 
@@ -54,7 +53,7 @@ class Signals {
 };
 
 SearchConfig read_config(const Options& options) {
-  const std::vector<std::byte> bytes = etude::host().files->read(options.config);
+  const std::vector<std::byte> bytes = host().files->read(options.config);
   SearchConfig config = search_config_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   if (!options.storage.empty()) config.storage = options.storage;
   return config;
@@ -80,9 +79,7 @@ int search(const Options& options) {
   return std::ranges::all_of(result.trials, failed) ? 1 : 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Options options;
   CLI::App app("Searches for the best hyperparameters of a program, which it runs as trials.");
   app.add_option("config", options.config, "The file of the search, JSON")->required()->check(CLI::ExistingFile);
@@ -100,3 +97,8 @@ int main(int argc, char** argv) {
     return 1;
   }
 }
+
+}  // namespace
+}  // namespace etude::experiment
+
+int main(int argc, char** argv) { return etude::experiment::run(argc, argv); }
