@@ -200,13 +200,18 @@ TEST_CASE("a search that is killed at any change finishes with the same trials",
       options.report = [seen = 0, killed_at](const TrialReport&, const std::string&) mutable {
         if (++seen == killed_at) ::raise(SIGKILL);
       };
-      run_search(config, options);
+      try {
+        run_search(config, options);
+      } catch (...) {
+        ::_exit(1);
+      }
       ::_exit(0);
     }
     int status = 0;
     REQUIRE(::waitpid(process, &status, 0) == process);
     INFO("killed at change " << killed_at << " of " << changes);
-    CHECK((WIFSIGNALED(status) || WIFEXITED(status)));
+    // A trial may be stopped before it reports all, so that there are fewer changes.
+    CHECK((WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0));
     const SearchResult result = run_search(config, options_of(program));
     CHECK(result.done);
     CHECK(text_of(result) == expected);
