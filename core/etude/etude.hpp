@@ -35,6 +35,7 @@
 #include "etude/distribute/mirrored_strategy.hpp"
 #include "etude/distribute/multi_worker_mirrored_strategy.hpp"
 #include "etude/experiment/context.hpp"
+#include "etude/experiment/search/run_search.hpp"
 #include "etude/experiment/training_callback.hpp"
 #include "etude/graph/graph.hpp"
 #include "etude/initializers/initializer.hpp"

@@ -1,8 +1,9 @@
-// Files that a run reads again after an earlier run wrote them: a log that it continues, compiled programs, chosen
-// algorithms.
+// Files that a run reads again after an earlier run wrote them: a log that it continues, the state of a search,
+// compiled programs, chosen algorithms.
 #include <stdexcept>
 
 #include "etude/callbacks/csv_logger.hpp"
+#include "etude/experiment/search/search.hpp"
 #include "files_in_memory.hpp"
 #include "fuzz/readers.hpp"
 #include "safetensors_samples.hpp"
@@ -83,6 +84,40 @@ FuzzInputs csv_log_inputs() {
           csv_log(1, false, first, commas.substr(0, commas.size() - 7)),
           csv_log(4, false, commas.size(), commas),
           csv_log(0, false, 0, "")};
+}
+
+namespace {
+
+experiment::HyperparameterSearch adaptive_search() {
+  return {{.name = "adaptive_asha", .metric = "loss", .max_time = 16, .max_trials = 16, .max_rungs = 3},
+          {{"x", experiment::hyperparameters::real(0, 1)}},
+          1};
+}
+
+}  // namespace
+
+/// The snapshot of a search, which continues.
+void read_search(std::string_view bytes) {
+  experiment::HyperparameterSearch search = adaptive_search(), again = adaptive_search();
+  search.restore(bytes);
+  const std::string snapshot = search.snapshot();
+  again.restore(snapshot);
+  require(again.snapshot() == snapshot, "a search wrote another snapshot than it had read");
+  if (search.trials() == 0) return;
+  const bool same = search.validated(1, 0.5, 4) == again.validated(1, 0.5, 4);
+  require(same && again.snapshot() == search.snapshot(), "two searches from one snapshot differ");
+}
+
+FuzzInputs search_inputs() {
+  experiment::HyperparameterSearch search = adaptive_search();
+  FuzzInputs inputs{search.snapshot()};
+  search.start();
+  inputs.push_back(search.snapshot());
+  for (const int trial : {1, 2, 3}) search.validated(trial, 1.0 / trial, 4);
+  search.exited(1, experiment::TrialEnd::finished);
+  search.exited(2, experiment::TrialEnd::invalid);
+  inputs.push_back(search.snapshot());
+  return inputs;
 }
 
 #ifndef __EMSCRIPTEN__

@@ -68,6 +68,9 @@ FuzzInputs csv_inputs();
 /// Two bytes of options, then the log that a CSVLogger continues.
 void read_csv_log(std::string_view bytes);
 FuzzInputs csv_log_inputs();
+/// The snapshot of a search for hyperparameters.
+void read_search(std::string_view bytes);
+FuzzInputs search_inputs();
 /// A file of class ProgramCache, only in native builds.
 void read_program(std::string_view bytes);
 FuzzInputs program_inputs();

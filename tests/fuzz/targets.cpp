@@ -44,6 +44,7 @@ constexpr FuzzTarget targets[]{
 #endif
     {"csv", read_csv_text, csv_inputs, nullptr, 1000, 5e3},
     {"csv_log", read_csv_log, csv_log_inputs, nullptr, 1000, 5e3},
+    {"search", read_search, search_inputs, nullptr, 1000, 5e3},
 #ifndef __EMSCRIPTEN__
     {"program", read_program, program_inputs, repaired_cache_file, 1000, 5e3},
     {"choices", read_choices, choices_inputs, repaired_cache_file, 1000, 5e3},

@@ -39,7 +39,7 @@ struct RandomKey {
 };
 
 /// The independent sequences of one seed.
-enum class RandomStream : std::uint32_t { initializer = 1, shuffle = 2, step = 3 };
+enum class RandomStream : std::uint32_t { initializer = 1, shuffle = 2, step = 3, search = 4 };
 
 /// A sequence of draws from (seed, stream, substream), for host-side work: initial weights and shuffles.
 class Random {
