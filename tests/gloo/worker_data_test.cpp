@@ -89,8 +89,8 @@ Dataset joined(const std::vector<std::vector<Rows>>& of_processes) {
 std::vector<float> numbers_of(const Data& data, std::optional<std::int64_t> steps = {}) {
   Sequential model({layers::dense({.units = 6}), layers::batch_normalization({.synchronized = true}),
                     layers::activation("tanh"), layers::dropout({.rate = 0.2}), layers::dense({.units = 1})});
-  model.compile({.optimizer = "adam", .loss = "mse", .metrics = {"mae"}, .weighted_metrics = {"mse"}});
-  const HistoryPtr history = model.fit(data, {.epochs = 3, .verbose = 0, .steps_per_epoch = steps});
+  model.compile({.optimizer = "sgd", .loss = "mse", .metrics = {"mae"}, .weighted_metrics = {"mse"}});
+  const HistoryPtr history = model.fit(data, {.epochs = 2, .verbose = 0, .steps_per_epoch = steps});
   const Logs logs = model.evaluate(data, {.verbose = 0, .steps = steps});
   const Tensor predicted = model.predict(data, {.verbose = 0, .steps = steps});
   std::vector<float> all;
@@ -236,7 +236,7 @@ TEST_CASE("data of processes that does not fit together is an error in all of th
   const auto each = [](const Reports& reports, const std::string& text) {
     for (const std::string& report : reports) CHECK_THAT(report, ContainsSubstring(text));
   };
-  each(errors_of(2, [](int rank) { return dataset_from(0, rank == 1 ? 0 : 4).batch(2).with_options(off); }),
+  each(errors_of(2, [](int rank) { return dataset_from(0, 4).take(rank == 1 ? 0 : 4).batch(2).with_options(off); }),
        "no batch in rank 1");
   each(errors_of(2,
                  [](int rank) { return dataset_from(0, 8).batch(2).with_options(rank == 0 ? off : DatasetOptions()); }),
