@@ -163,7 +163,11 @@ void RendezvousServer::drop(Client& client) {
   Standing& standing = standing_[static_cast<std::size_t>(client.rank)];
   if (standing == Standing::asked || standing == Standing::left) return;
   standing = Standing::lost;
-  if (lost_ < 0) lost_ = client.rank;
+  if (lost_ >= 0) return;
+  lost_ = client.rank;
+  // All know it at once, even if this process ends before they ask.
+  for (Client& other : clients_)
+    if (!other.closed && other.rank >= 0) reply(other, failed, std::to_string(lost_));
 }
 
 void RendezvousServer::reply(Client& client, std::uint8_t kind, std::string field) {
@@ -297,7 +301,8 @@ std::string RendezvousClient::get(const std::string& key, sockets::Deadline dead
 
 int RendezvousClient::failed_rank() {
   const auto deadline = steady_clock::now() + milliseconds(800);
-  if (!sockets::send(socket_, {question, {}}, deadline)) return 0;
+  // If the server has ended, its last answer may still be here.
+  sockets::send(socket_, {question, {}}, deadline);
   while (const std::optional<Message> reply = sockets::receive(socket_, deadline))
     if (reply->kind == failed && reply->fields.size() == 1) return number_in(reply->fields[0]);
   return 0;
