@@ -242,4 +242,45 @@ TEST_CASE("make_sampling_table: Keras's probabilities", "[utils]") {
   CHECK(kind_of([] { utils::make_sampling_table(0); }) == ErrorKind::value);
 }
 
+TEST_CASE("datasets: the files of a dataset, one after the other, and every n-th of them with the same stages",
+          "[data]") {
+  using Indices = std::vector<double>;
+  // File f has the elements 10 f and 10 f + 1.
+  const Dataset files = Dataset::from_files({"0", "1", "2", "3", "4"}, [](const std::string& path) {
+    const auto first = static_cast<std::int64_t>(10 * std::stoi(path));
+    return Dataset::range(first, first + 2);
+  });
+  CHECK(numbers_of(files) == Indices{0, 1, 10, 11, 20, 21, 30, 31, 40, 41});
+  const Dataset ten = Dataset::range(10);
+  CHECK_THROWS_WITH(ten.with_options({.auto_shard_policy = "files"}),
+                    ContainsSubstring("auto_shard_policy = \"files\""));
+  CHECK_THROWS_WITH(ten.shard_files(2, 0), ContainsSubstring("a dataset of 0 files for 2 shards"));
+  CHECK_THROWS_WITH(Dataset::from_files({}, [&](const std::string&) { return ten; }), ContainsSubstring("0 paths"));
+  if (!has_device_libraries) return;  // several processes are not for pages
+  CHECK(files.file_count() == 5);
+  CHECK(numbers_of(files.shard_files(2, 0)) == Indices{0, 1, 20, 21, 40, 41});
+  CHECK(numbers_of(files.shard_files(5, 3)) == Indices{30, 31});
+  const auto negated = [](Batch element) {
+    element.x[0] = Tensor::from<std::int32_t>(Shape{}, {-static_cast<std::int32_t>(element.x[0].item())});
+    return element;
+  };
+  const auto is_even = [](const Batch& element) { return static_cast<int>(element.x[0].item()) % 2 == 0; };
+  const auto part = [](const Dataset& dataset) { return numbers_of(dataset.shard_files(2, 1)); };
+  CHECK(part(files) == Indices{10, 11, 30, 31});
+  CHECK(part(files.map(negated).with_options({.auto_shard_policy = "file"}).filter(is_even)) == Indices{-10, -30});
+  CHECK(part(files.batch(3).unbatch().skip(1).take(2).repeat(2)) == Indices{11, 30, 11, 30});
+  CHECK(part(files.cache().prefetch(2).shard(2, 1).assert_cardinality(5)) == Indices{11, 31});
+  CHECK(part(files.flat_map([](Batch element) {
+          return Dataset::from_tensor_slices({{element.x[0].reshape({1})}, {}, {}}).repeat(2);
+        })) == Indices{10, 10, 11, 11, 30, 30, 31, 31});
+  const Dataset shuffled = files.shuffle(10, {.seed = 4});
+  CHECK(part(shuffled) == numbers_of(files.shard_files(2, 1).shuffle(10, {.seed = 4})));
+  CHECK(files.with_options({.auto_shard_policy = "off"}).batch(2).options().auto_shard_policy == "off");
+  CHECK(files.with_options({.auto_shard_policy = "off"}).shard_files(2, 1).options().auto_shard_policy == "off");
+  CHECK(files.concatenate(files).file_count() == 0);
+  CHECK(ten.file_count() == 0);
+  CHECK_THROWS_WITH(files.shard_files(6, 0), ContainsSubstring("a dataset of 5 files for 6 shards"));
+  CHECK_THROWS_WITH(files.shard_files(2, 2), ContainsSubstring("index 2 of 2 shards"));
+}
+
 }  // namespace etude

@@ -99,6 +99,7 @@ TEST_CASE("images of a folder, their labels and their order are those of Keras",
     for (const std::string& path : read.file_paths) paths.push_back(path.substr(std::string("images/").size()));
     CHECK(paths == test.at("file_paths").get<Names>());
     CHECK(read.cardinality() == std::ssize(test.at("batches")));
+    CHECK(read.file_count() == (has_device_libraries ? std::ssize(paths) : 0));
     std::size_t file = 0, batches = 0;
     for (const Batch& batch : read) {
       const json& expected = test.at("batches").at(batches++);

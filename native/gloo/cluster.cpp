@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "etude/base/host.hpp"
 #include "etude/saving/detail/json.hpp"
 #include "gloo/sockets.hpp"
 
@@ -49,8 +50,6 @@ class Environment {
  private:
   const EnvironmentReader& read_;
 };
-
-bool is_loopback(std::string_view host) { return host == loopback || host == "localhost" || host == "::1"; }
 
 std::string machine_name() {
   std::array<char, 256> name{};
@@ -119,10 +118,20 @@ Cluster from_rank(const Environment& environment, const char* rank_name, const c
         "MASTER_ADDR and MASTER_PORT for \"", cluster.chief,
         "\" - expected a host and a port below 65536 - correct them.");
   const bool has_own = environment.has("ETUDE_HOST");
-  cluster.host = has_own                                   ? *environment.text("ETUDE_HOST")
-                 : is_loopback(chief) || cluster.rank == 0 ? chief
-                                                           : machine_name();
+  cluster.host = has_own                                            ? *environment.text("ETUDE_HOST")
+                 : sockets::is_loopback(chief) || cluster.rank == 0 ? chief
+                                                                    : machine_name();
   return cluster;
+}
+
+std::string secret_in(const Environment& environment) {
+  if (const auto secret = environment.text("ETUDE_SECRET")) return *secret;
+  const auto path = environment.text("ETUDE_SECRET_FILE");
+  if (!path) return {};
+  const std::vector<std::byte> bytes = read_file(*path);
+  std::string secret(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (secret.ends_with('\n') || secret.ends_with('\r')) secret.pop_back();
+  return secret;
 }
 
 Cluster without_generation(const Environment& environment) {
@@ -150,6 +159,7 @@ Cluster cluster_from_environment() {
 Cluster cluster_from_environment(const EnvironmentReader& read) {
   const Environment environment(read);
   Cluster cluster = without_generation(environment);
+  cluster.secret = secret_in(environment);
   cluster.generation = environment.number("ETUDE_RESTARTS", environment.number("TORCHELASTIC_RESTART_COUNT", 0));
   return cluster;
 }

@@ -86,14 +86,21 @@ class GlooWorkers : public Workers {
     const std::optional<sockets::Address> chief = sockets::parse_address(cluster.chief);
     check(chief.has_value(), ErrorKind::value, "connect_workers", '"', cluster.chief,
           "\" as address of the chief - expected \"host:port\" - correct the cluster.");
+    const bool exposed = !sockets::is_loopback(chief->host) || !sockets::is_loopback(cluster.host);
+    check(!exposed || cluster.secret.size() >= 16, ErrorKind::value, "connect_workers", "a secret of ",
+          cluster.secret.size(), " characters with the addresses ", cluster.chief, " and ", cluster.host,
+          " - expected 16 or more, unless all addresses are loopback - set ETUDE_SECRET to the same random text in all "
+          "processes.");
     if (cluster.rank == 0) {
       std::string reason;
       sockets::Socket listening = sockets::listen_at(*chief, reason);
       check(static_cast<bool>(listening), ErrorKind::io, "connect_workers", "no connections at ", cluster.chief, ": ",
             reason, " - expected a free port of this machine - choose another address for rank 0.");
-      server_ = std::make_unique<RendezvousServer>(std::move(listening), cluster.size, cluster.generation);
+      server_ =
+          std::make_unique<RendezvousServer>(std::move(listening), cluster.size, cluster.generation, cluster.secret);
     }
-    client_ = std::make_unique<RendezvousClient>(*chief, cluster.rank, cluster.size, cluster.generation, deadline);
+    client_ = std::make_unique<RendezvousClient>(*chief, cluster.rank, cluster.size, cluster.generation, cluster.secret,
+                                                 deadline);
     run("connect", [&] {
       gloo::transport::tcp::attr bound;
       bound.hostname = cluster.host;

@@ -17,10 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "gloo/secret.hpp"
 #include "gloo/sockets.hpp"
 
-// etude-launch -n N program …  Runs a program in several processes on this machine, each with its TF_CONFIG. It passes
-// on SIGINT, SIGTERM and SIGHUP, ends all processes when one fails, and returns the exit status of that one.
+// etude-launch -n N program …  Runs a program in several processes on this machine, each with its TF_CONFIG, and with a
+// random secret, unless there is one. It passes on SIGINT, SIGTERM and SIGHUP, ends all processes when one fails, and
+// returns the exit status of that one.
 namespace {
 
 namespace sockets = etude::sockets;
@@ -146,6 +148,8 @@ int launch(const Options& options) {
   ::sigemptyset(&handled);
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&handled, number);
   ::sigprocmask(SIG_BLOCK, &handled, &before);
+  if (!std::getenv("ETUDE_SECRET") && !std::getenv("ETUDE_SECRET_FILE"))
+    ::setenv("ETUDE_SECRET", etude::secret::hexadecimal(etude::secret::random_bytes()).c_str(), 1);
   const sockets::Socket signals(::signalfd(-1, &handled, SFD_CLOEXEC));
   for (int restarts = 0;; ++restarts) {
     int stopped = 0;

@@ -9,9 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <initializer_list>
 #include <utility>
 
 #include "etude/distribute/workers.hpp"
+#include "gloo/secret.hpp"
 
 namespace etude {
 namespace {
@@ -21,12 +23,35 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 /// The kinds of messages.
-enum Kind : std::uint8_t { hello = 1, welcome, refusal, set_value, get_value, value, question, failed, farewell };
+enum Kind : std::uint8_t {
+  hello = 1,
+  welcome,
+  refusal,
+  set_value,
+  get_value,
+  value,
+  question,
+  failed,
+  farewell,
+  challenge
+};
 
 /// The longest that the server waits for questions of other processes before it answers one.
 constexpr milliseconds patience{400};
 /// The longest that it takes to send a message, which is short.
 constexpr milliseconds sending{2000};
+/// The longest that a connection may take to greet, and the most bytes of its greeting.
+constexpr milliseconds greeting{5000};
+constexpr std::size_t greeting_limit = 512;
+constexpr const char* other_secret = "its secret is another one, or there is none";
+
+/// The proof of one side that it knows the secret, for this connection only: both sides contribute a random number.
+std::string proof(const std::string& secret, const char* side, std::initializer_list<std::string_view> fields) {
+  std::string text = side;
+  for (const std::string_view field : fields) text.append(std::to_string(field.size())).append(" ").append(field);
+  const secret::Digest digest = secret::hmac_sha256(secret, text);
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
 
 int number_in(const std::string& text) {
   int number = -1;
@@ -36,10 +61,11 @@ int number_in(const std::string& text) {
 
 }  // namespace
 
-RendezvousServer::RendezvousServer(sockets::Socket listening, int size, int generation)
+RendezvousServer::RendezvousServer(sockets::Socket listening, int size, int generation, std::string secret)
     : listening_(std::move(listening)),
       size_(size),
       generation_(generation),
+      secret_(std::move(secret)),
       standing_(static_cast<std::size_t>(size), Standing::unknown) {
   std::array<int, 2> ends{};
   check(::pipe2(ends.data(), O_CLOEXEC) == 0, ErrorKind::io, "RendezvousServer",
@@ -73,9 +99,13 @@ void RendezvousServer::serve() {
     {
       const std::lock_guard lock(mutex_);
       if (stopped_) return;
-      for (const Client& client : clients_) waiting.push_back({client.socket.get(), POLLIN, 0});
-      if (settle_by_) {
-        const auto left = std::chrono::ceil<milliseconds>(*settle_by_ - steady_clock::now()).count();
+      std::optional<sockets::Deadline> next = settle_by_;
+      for (const Client& client : clients_) {
+        waiting.push_back({client.socket.get(), POLLIN, 0});
+        if (client.rank < 0) next = std::min(next.value_or(client.greet_by), client.greet_by);
+      }
+      if (next) {
+        const auto left = std::chrono::ceil<milliseconds>(*next - steady_clock::now()).count();
         timeout = static_cast<int>(std::max<std::int64_t>(left, 0));
       }
     }
@@ -85,6 +115,7 @@ void RendezvousServer::serve() {
     for (std::size_t i = 2; i < waiting.size(); ++i)
       if (waiting[i].revents) read(clients_[i - 2]);
     if (waiting[1].revents) accept();
+    close_silent();
     settle();
     std::erase_if(clients_, [](const Client& client) { return client.closed; });
     changed_.notify_all();
@@ -93,9 +124,21 @@ void RendezvousServer::serve() {
 
 void RendezvousServer::accept() {
   sockets::Socket socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-  // More connections than processes: some of them are not of this cluster.
-  const bool room = clients_.size() < 2 * static_cast<std::size_t>(size_) + 16;
-  if (socket && room) clients_.push_back({std::move(socket), {}, -1, {}, false, false});
+  if (!socket) return;
+  // More connections than processes: some of them are not of this cluster. The oldest that has not greeted makes room.
+  if (clients_.size() >= 2 * static_cast<std::size_t>(size_) + 16)
+    if (const auto oldest = std::ranges::find(clients_, -1, &Client::rank); oldest != clients_.end())
+      clients_.erase(oldest);
+  Client& client = clients_.emplace_back();
+  client.socket = std::move(socket);
+  client.nonce = secret::random_bytes();
+  client.greet_by = steady_clock::now() + greeting;
+  reply(client, challenge, client.nonce);
+}
+
+void RendezvousServer::close_silent() {
+  for (Client& client : clients_)
+    if (client.rank < 0 && steady_clock::now() >= client.greet_by) client.closed = true;
 }
 
 void RendezvousServer::read(Client& client) {
@@ -106,7 +149,8 @@ void RendezvousServer::read(Client& client) {
   client.received.append(chunk.data(), static_cast<std::size_t>(count));
   bool valid = true;
   while (!client.closed) {
-    const std::optional<Message> message = sockets::take_message(client.received, valid);
+    const std::size_t limit = client.rank < 0 ? greeting_limit : sockets::message_limit;
+    const std::optional<Message> message = sockets::take_message(client.received, valid, limit);
     if (!valid) return drop(client);
     if (!message) return;
     answer(client, *message);
@@ -119,7 +163,11 @@ void RendezvousServer::drop(Client& client) {
   Standing& standing = standing_[static_cast<std::size_t>(client.rank)];
   if (standing == Standing::asked || standing == Standing::left) return;
   standing = Standing::lost;
-  if (lost_ < 0) lost_ = client.rank;
+  if (lost_ >= 0) return;
+  lost_ = client.rank;
+  // All know it at once, even if this process ends before they ask.
+  for (Client& other : clients_)
+    if (!other.closed && other.rank >= 0) reply(other, failed, std::to_string(lost_));
 }
 
 void RendezvousServer::reply(Client& client, std::uint8_t kind, std::string field) {
@@ -145,11 +193,18 @@ void RendezvousServer::answer(Client& client, const Message& message) {
   }
 }
 
-/// The first message of a process names its rank.
+void RendezvousServer::refuse(Client& client, std::string reason) {
+  reply(client, refusal, std::move(reason));
+  client.closed = true;
+}
+
+/// The first message of a process names its rank, and proves that it knows the secret.
 void RendezvousServer::greet(Client& client, const Message& message) {
-  if (message.kind != hello || message.fields.size() != 3) return drop(client);
-  const int rank = number_in(message.fields[0]), size = number_in(message.fields[1]),
-            generation = number_in(message.fields[2]);
+  const std::vector<std::string>& fields = message.fields;
+  if (message.kind != hello || fields.size() != 5) return drop(client);
+  const std::string expected = proof(secret_, "worker", {client.nonce, fields[0], fields[1], fields[2], fields[3]});
+  if (!secret::equal(fields[4], expected)) return refuse(client, other_secret);
+  const int rank = number_in(fields[0]), size = number_in(fields[1]), generation = number_in(fields[2]);
   std::string reason;
   if (size != size_)
     reason = "the chief expects " + std::to_string(size_) + " processes, this one " + std::to_string(size);
@@ -159,14 +214,10 @@ void RendezvousServer::greet(Client& client, const Message& message) {
     reason = "rank " + std::to_string(rank) + " of " + std::to_string(size_);
   else if (standing_[static_cast<std::size_t>(rank)] != Standing::unknown)
     reason = "another process has rank " + std::to_string(rank);
-  if (!reason.empty()) {
-    reply(client, refusal, reason);
-    client.closed = true;
-    return;
-  }
+  if (!reason.empty()) return refuse(client, std::move(reason));
   client.rank = rank;
   standing_[static_cast<std::size_t>(rank)] = Standing::connected;
-  reply(client, welcome, {});
+  reply(client, welcome, proof(secret_, "chief", {fields[3], client.nonce}));
 }
 
 /// Answers what can be answered now.
@@ -199,7 +250,7 @@ std::optional<int> RendezvousServer::verdict() const {
 }
 
 RendezvousClient::RendezvousClient(const sockets::Address& chief, int rank, int size, int generation,
-                                   sockets::Deadline deadline)
+                                   const std::string& secret, sockets::Deadline deadline)
     : generation_(generation) {
   std::string reason = "no connection";
   const std::string where = chief.host + ":" + chief.port;
@@ -207,14 +258,28 @@ RendezvousClient::RendezvousClient(const sockets::Address& chief, int rank, int 
   for (;;) {
     socket_ = sockets::connect_to(chief, deadline, reason);
     if (!socket_) fail(0, "no connection to " + where + ": " + reason);
-    const Message first{hello, {std::to_string(rank), std::to_string(size), std::to_string(generation)}};
-    const std::optional<Message> reply =
-        sockets::send(socket_, first, deadline) ? sockets::receive(socket_, deadline) : std::nullopt;
-    if (reply && reply->kind == welcome) return;
-    if (reply && reply->kind == refusal && reply->fields.size() == 1) reason = reply->fields[0];
-    if (steady_clock::now() + milliseconds(50) >= deadline) fail(0, where + " refuses this process: " + reason);
+    reason = greet(rank, size, secret, std::min(deadline, steady_clock::now() + greeting));
+    if (reason.empty()) return;
+    if (reason == other_secret || steady_clock::now() + milliseconds(50) >= deadline)
+      fail(0, where + " refuses this process: " + reason);
     std::this_thread::sleep_for(milliseconds(50));
   }
+}
+
+std::string RendezvousClient::greet(int rank, int size, const std::string& secret, sockets::Deadline deadline) {
+  const std::optional<Message> first = sockets::receive(socket_, deadline);
+  if (!first || first->kind != challenge || first->fields.size() != 1) return "no challenge of a chief";
+  const std::string& nonce = first->fields[0];
+  const std::string own = secret::random_bytes();
+  Message greeting{hello, {std::to_string(rank), std::to_string(size), std::to_string(generation_), own}};
+  const std::vector<std::string>& fields = greeting.fields;
+  greeting.fields.push_back(proof(secret, "worker", {nonce, fields[0], fields[1], fields[2], own}));
+  const std::optional<Message> reply =
+      sockets::send(socket_, greeting, deadline) ? sockets::receive(socket_, deadline) : std::nullopt;
+  if (!reply || reply->fields.size() != 1) return "no answer";
+  if (reply->kind == refusal) return reply->fields[0];
+  const bool known = reply->kind == welcome && secret::equal(reply->fields[0], proof(secret, "chief", {own, nonce}));
+  return known ? std::string() : other_secret;
 }
 
 RendezvousClient::~RendezvousClient() { sockets::send(socket_, {farewell, {}}, steady_clock::now() + sending); }
@@ -236,7 +301,8 @@ std::string RendezvousClient::get(const std::string& key, sockets::Deadline dead
 
 int RendezvousClient::failed_rank() {
   const auto deadline = steady_clock::now() + milliseconds(800);
-  if (!sockets::send(socket_, {question, {}}, deadline)) return 0;
+  // If the server has ended, its last answer may still be here.
+  sockets::send(socket_, {question, {}}, deadline);
   while (const std::optional<Message> reply = sockets::receive(socket_, deadline))
     if (reply->kind == failed && reply->fields.size() == 1) return number_in(reply->fields[0]);
   return 0;

@@ -17,8 +17,9 @@ namespace etude {
 /// process keeps a connection open until it ends.
 class RendezvousServer {
  public:
-  /// Serves on a separate thread. Refuses processes of another size or generation.
-  RendezvousServer(sockets::Socket listening, int size, int generation);
+  /// Serves on a separate thread. Refuses processes that do not know the secret, and those of another size or
+  /// generation. A connection that does not greet in time is closed.
+  RendezvousServer(sockets::Socket listening, int size, int generation, std::string secret);
   ~RendezvousServer();
   RendezvousServer(const RendezvousServer&) = delete;
   RendezvousServer& operator=(const RendezvousServer&) = delete;
@@ -30,6 +31,8 @@ class RendezvousServer {
   struct Client {
     sockets::Socket socket;
     std::string received;
+    std::string nonce;           ///< of this connection
+    sockets::Deadline greet_by;  ///< until its rank is known
     int rank = -1;
     std::optional<std::string> wanted;  ///< a key that has no value yet
     bool asks = false;                  ///< which process failed
@@ -43,6 +46,8 @@ class RendezvousServer {
   void read(Client& client);
   void answer(Client& client, const sockets::Message& message);
   void greet(Client& client, const sockets::Message& message);
+  static void refuse(Client& client, std::string reason);
+  void close_silent();
   void drop(Client& client);
   void settle();
   std::optional<int> verdict() const;
@@ -50,6 +55,7 @@ class RendezvousServer {
 
   sockets::Socket listening_, wake_in_, wake_out_;
   int size_, generation_;
+  std::string secret_;
   std::vector<Client> clients_;
   std::map<std::string, std::string> values_;
   std::vector<Standing> standing_;  ///< by rank
@@ -64,8 +70,10 @@ class RendezvousServer {
 /// The side of each process, also of the chief.
 class RendezvousClient {
  public:
-  /// Connects with the server. Throws CollectiveError if that fails until the deadline, or if the server refuses.
-  RendezvousClient(const sockets::Address& chief, int rank, int size, int generation, sockets::Deadline deadline);
+  /// Connects with the server, which must know the secret. Throws CollectiveError if that fails until the deadline, or
+  /// if the server refuses; at once if the secrets differ.
+  RendezvousClient(const sockets::Address& chief, int rank, int size, int generation, const std::string& secret,
+                   sockets::Deadline deadline);
   ~RendezvousClient();
   RendezvousClient(const RendezvousClient&) = delete;
   RendezvousClient& operator=(const RendezvousClient&) = delete;
@@ -78,6 +86,8 @@ class RendezvousClient {
   int failed_rank();
 
  private:
+  /// The reason why the server does not accept this process; empty if it does.
+  std::string greet(int rank, int size, const std::string& secret, sockets::Deadline deadline);
   [[noreturn]] void fail(int peer, const std::string& cause) const;
 
   sockets::Socket socket_;

@@ -1,5 +1,6 @@
 #include "gloo/sockets.hpp"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -116,6 +117,14 @@ std::optional<Address> parse_address(std::string_view text) {
   return Address{std::string(host), std::string(port)};
 }
 
+bool is_loopback(const std::string& host) {
+  in_addr four{};
+  in6_addr six{};
+  if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
+  if (::inet_pton(AF_INET6, host.c_str(), &six) == 1) return IN6_IS_ADDR_LOOPBACK(&six);
+  return host == "localhost";
+}
+
 Socket listen_at(const Address& address, std::string& reason) {
   const Addresses found = resolve(address, reason);
   for (const addrinfo* one = found.get(); one; one = one->ai_next) {
@@ -185,16 +194,16 @@ std::optional<Message> receive(const Socket& socket, Deadline deadline) {
   return std::nullopt;
 }
 
-std::optional<Message> take_message(std::string& bytes, bool& valid) {
+std::optional<Message> take_message(std::string& bytes, bool& valid, std::size_t limit) {
   if (bytes.size() < 4) return std::nullopt;
   const std::size_t size = number_at(bytes);
-  valid = size >= 1 && size <= message_limit;
+  valid = size >= 1 && size <= limit;
   if (!valid || bytes.size() < 4 + size) return std::nullopt;
   Message message{static_cast<std::uint8_t>(bytes[4]), {}};
   std::string_view rest = std::string_view(bytes).substr(5, size - 1);
   while (!rest.empty()) {
     const std::size_t field = rest.size() < 4 ? message_limit : number_at(rest);
-    valid = rest.size() >= 4 && field <= rest.size() - 4;
+    valid = rest.size() >= 4 && field <= rest.size() - 4 && message.fields.size() < field_limit;
     if (!valid) return std::nullopt;
     message.fields.emplace_back(rest.substr(4, field));
     rest.remove_prefix(4 + field);

@@ -36,6 +36,9 @@ struct Address {
 /// The parts of "host:port" or "[IPv6]:port". None unless both exist, and the port is a number below 65536.
 std::optional<Address> parse_address(std::string_view text);
 
+/// Whether only this machine can reach this host: 127.x.x.x, ::1 or localhost.
+bool is_loopback(const std::string& host);
+
 /// Listens at this address; a socket without descriptor if that is not possible, with the reason.
 Socket listen_at(const Address& address, std::string& reason);
 /// The port at which a socket listens.
@@ -48,13 +51,14 @@ struct Message {
   std::uint8_t kind = 0;
   std::vector<std::string> fields;
 };
-/// The most bytes of a message.
-constexpr std::size_t message_limit = 1 << 20;
+/// The most bytes of a message, and the most fields.
+constexpr std::size_t message_limit = 1 << 20, field_limit = 8;
 /// Sends a message. Returns false if the connection fails, or does not accept it until the deadline.
 bool send(const Socket& socket, const Message& message, Deadline deadline);
 /// The next message; none if the connection ends, or if there is no valid one until the deadline.
 std::optional<Message> receive(const Socket& socket, Deadline deadline);
-/// Takes the first message from received bytes, if it is complete. `valid` becomes false if the bytes are no message.
-std::optional<Message> take_message(std::string& bytes, bool& valid);
+/// Takes the first message from received bytes, if it is complete. `valid` becomes false if the bytes are no message,
+/// or one of more than `limit` bytes, which is known from its first bytes.
+std::optional<Message> take_message(std::string& bytes, bool& valid, std::size_t limit = message_limit);
 
 }  // namespace etude::sockets

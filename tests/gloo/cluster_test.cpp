@@ -1,8 +1,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <fstream>
 #include <map>
 
 #include "etude/distribute/cluster.hpp"
+#include "scratch_folder.hpp"
 #include "support.hpp"
 
 // cluster_from_environment: which of the launchers' variables are read, in which order, and errors.
@@ -107,6 +109,16 @@ TEST_CASE("cluster_from_environment: missing and wrong numbers are refused with 
   CHECK_THAT(refused({{"WORLD_SIZE", "2"}, {"RANK", "0"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "70000"}}),
              ContainsSubstring("\"a:70000\""));
   CHECK_THAT(refused({{"ETUDE_RESTARTS", "-1"}}), ContainsSubstring("ETUDE_RESTARTS = \"-1\""));
+}
+
+TEST_CASE("cluster_from_environment: the secret is a variable, or the content of a file", "[cluster]") {
+  const testing::ScratchFolder folder("cluster-");
+  const std::string path = folder.path() + "/secret";
+  std::ofstream(path) << "of the file\n";
+  CHECK(read({}).secret.empty());
+  CHECK(read({{"ETUDE_SECRET_FILE", path}}).secret == "of the file");
+  CHECK(read({{"ETUDE_SECRET", "given"}, {"ETUDE_SECRET_FILE", path}}).secret == "given");
+  CHECK_THAT(error_of([&] { read({{"ETUDE_SECRET_FILE", path + "s"}}); }), ContainsSubstring(path + "s"));
 }
 
 TEST_CASE("cluster_from_environment: srun and mpirun, on one machine without an address", "[cluster]") {

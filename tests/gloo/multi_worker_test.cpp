@@ -181,6 +181,32 @@ TEST_CASE("multi-worker: a function runs on the rows of each process, and sums o
   CHECK(reports == Reports{"10.000000 3.000000", "10.000000 3.000000", "10.000000 4.000000"});
 }
 
+TEST_CASE("multi-worker: gather, reduce and reduce_per_replica combine the tensors of all processes", "[gloo]") {
+  const Reports reports = run_strategies(3, [](MultiWorkerMirroredStrategy& strategy) {
+    const auto rank = static_cast<float>(strategy.rank());
+    const auto text = [](const Tensor& tensor) {
+      std::string numbers = tensor.shape().to_string();
+      for (std::int64_t i = 0; i < tensor.size(); ++i) numbers += ' ' + std::to_string(std::lround(tensor.at(i)));
+      return numbers + '\n';
+    };
+    const PerReplica same{Tensor::from<float>({2}, {rank, 3})};
+    PerReplica rows{Tensor({strategy.rank(), 1})};  // rank 0 has none
+    for (float& each : rows[0].data<float>()) each = rank;
+    std::string wrong = "no error";
+    try {
+      strategy.reduce(ReduceOp::sum, rows);
+    } catch (const Error& error) {
+      wrong = error.kind() == ErrorKind::shape ? "shape" : error.what();
+    }
+    return text(strategy.gather(rows)) + text(strategy.gather(same)) + text(strategy.reduce(ReduceOp::sum, same)) +
+           text(strategy.reduce(ReduceOp::mean, same)) + text(strategy.reduce_per_replica(same, "first")) +
+           text(strategy.reduce_per_replica({Tensor::from<float>({}, {rank})})) +
+           text(strategy.reduce_per_replica(rows, "concat")) + wrong;
+  });
+  for (const std::string& report : reports)
+    CHECK(report == "[3, 1] 1 2 2\n[6] 0 3 1 3 2 3\n[2] 3 9\n[2] 1 3\n[2] 0 3\n[] 1\n[3, 1] 1 2 2\nshape");
+}
+
 TEST_CASE("multi-worker: another model, or other data, in one of the processes is an error in all of them", "[gloo]") {
   const auto fit = [](std::int64_t units, std::int64_t rows_of_batch) -> std::string {
     Sequential model({layers::dense({.units = units}), layers::dense({.units = 1})});

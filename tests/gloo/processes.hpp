@@ -32,7 +32,9 @@ inline std::string free_address() {
 }
 
 /// Runs `work` in `count` processes. At the end stopped processes are killed, and those that still run after `seconds`.
-inline Reports run_processes(int count, const std::function<std::string(int rank)>& work, double seconds = 20) {
+/// `statuses` become those with which they ended, after a signal 128 more than its number.
+inline Reports run_processes(int count, const std::function<std::string(int rank)>& work, double seconds = 20,
+                             std::vector<int>* statuses = nullptr) {
   struct Child {
     pid_t process;
     int from;
@@ -93,6 +95,7 @@ inline Reports run_processes(int count, const std::function<std::string(int rank
     ::kill(child.process, SIGKILL);  // it has ended, or it is too late
     int status = 0;
     ::waitpid(child.process, &status, 0);
+    if (statuses) statuses->push_back(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
     ::close(child.from);
   }
   return reports;
@@ -100,7 +103,8 @@ inline Reports run_processes(int count, const std::function<std::string(int rank
 
 /// Runs `work` in `count` processes that are connected.
 inline Reports run_workers(int count, const std::function<std::string(const std::shared_ptr<Workers>&)>& work,
-                           std::chrono::milliseconds timeout = std::chrono::seconds(15), double seconds = 20) {
+                           std::chrono::milliseconds timeout = std::chrono::seconds(15), double seconds = 20,
+                           std::vector<int>* statuses = nullptr) {
   const std::string chief = free_address();
   return run_processes(
       count,
@@ -108,7 +112,7 @@ inline Reports run_workers(int count, const std::function<std::string(const std:
         return work(connect_workers({.rank = rank, .size = count, .chief = chief},
                                     {.timeout = timeout, .connect_timeout = std::chrono::seconds(15)}));
       },
-      seconds);
+      seconds, statuses);
 }
 
 /// The bytes of a memory as text.

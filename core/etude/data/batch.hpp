@@ -64,6 +64,8 @@ struct Batch {
   RowNumbers numbers = {};
   /// The names of its arrays; null without names.
   std::shared_ptr<const BatchNames> names = {};
+  /// If each process has read rows of its own: how many each of them has. Together they are the batch of the step.
+  std::span<const std::int64_t> worker_rows = {};
 
   /// Rows of the first input; 0 without one.
   std::int64_t size() const { return x.empty() ? 0 : x.front().shape()[0]; }

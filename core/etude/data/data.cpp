@@ -84,7 +84,8 @@ std::unique_ptr<DataAdapter> of_sequence(const Data& data, const AdapterOptions&
 
 std::unique_ptr<DataAdapter> of_creator(const Data& data, const AdapterOptions& options) {
   check_no_batch_size(data, options);
-  return std::make_unique<DatasetCreatorAdapter>(std::get<DatasetCreator>(data.kind()), options.rows.steps);
+  return std::make_unique<DatasetCreatorAdapter>(std::get<DatasetCreator>(data.kind()), options.rows.steps,
+                                                 options.context);
 }
 
 bool is_generator(const Data& data) {

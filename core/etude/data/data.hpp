@@ -31,6 +31,8 @@ struct AdapterOptions {
   int workers = 1;
   /// The most batches of a Sequence that are made in advance.
   std::int64_t max_queue_size = 10;
+  /// What a DatasetCreator gets.
+  InputContext context{};
 };
 
 /// The data of fit, evaluate and predict: one of the eight kinds. Copies share arrays, generators and sequences.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "etude/base/random.hpp"
@@ -31,6 +32,20 @@ struct DatasetShuffleOptions {
     return option_rows(
         option<&DatasetShuffleOptions::seed>("Seed of the order. Default: derived from the global seed."),
         option<&DatasetShuffleOptions::reshuffle_each_iteration>("Whether each iteration has an order of its own."));
+  }
+};
+
+/// Options of Dataset::with_options. Source: tf.data.Options.
+struct DatasetOptions {
+  /// How several processes divide the dataset, by the names of tf.data's AutoShardPolicy. "data": every process reads
+  /// all elements, and computes its rows of each batch. "file": each process reads its part of the files. "off": each
+  /// process reads the dataset as it is, which should be its own part. "auto": "file" if the dataset has a file for
+  /// each process, else "data". One process ignores it.
+  std::string auto_shard_policy = "auto";
+
+  static constexpr auto fields() {
+    return option_rows(option<&DatasetOptions::auto_shard_policy>(
+        "How several processes divide the dataset: \"auto\", \"data\", \"file\" or \"off\"."));
   }
 };
 
@@ -75,6 +90,9 @@ class Dataset {
   static Dataset from_generator(std::function<Generator()> make);
   /// The same for sources of another language.
   static Dataset from_sources(std::function<std::unique_ptr<BatchSource>()> make);
+  /// The elements of files, one file after the other. `read` makes the dataset of one of them. Several processes may
+  /// divide the files (DatasetOptions). Source: tf.data.Dataset.from_tensor_slices(paths).flat_map(read).
+  static Dataset from_files(std::vector<std::string> paths, std::function<Dataset(const std::string& path)> read);
   /// The numbers begin, begin + step, … before end, as int32 scalars in x.
   static Dataset range(std::int64_t begin, std::int64_t end, std::int64_t step = 1);
   static Dataset range(std::int64_t end) { return range(0, end); }
@@ -118,6 +136,20 @@ class Dataset {
   /// The same dataset with this cardinality, if its own is unknown.
   Dataset assert_cardinality(std::int64_t cardinality) const;
 
+  /// The same dataset with these options. Later stages keep them, except those of several datasets. Throws Error(value)
+  /// for an unknown policy.
+  Dataset with_options(const DatasetOptions& options) const;
+  /// Its options.
+  DatasetOptions options() const;
+  /// The number of files of which it is made, if it can be divided by them; else 0. They are those of from_files, or of
+  /// a folder of images, with all stages after them.
+  std::int64_t file_count() const;
+  /// The dataset made of every `num_shards`-th file, starting at file `index`, by the same stages. Throws Error(value)
+  /// for more shards than files.
+  Dataset shard_files(std::int64_t num_shards, std::int64_t index) const;
+  /// The same dataset, each element of which is made of one file.
+  Dataset of_files() const;
+
   /// The number of elements; or `infinite`, or `unknown`.
   std::int64_t cardinality() const { return node_->cardinality(); }
   /// The last of its stages.
@@ -132,9 +164,17 @@ class Dataset {
  private:
   /// The dataset of a node over `inputs`. Throws Error(value) for too many stages.
   static Dataset joined(std::span<const Dataset> inputs, DatasetNodePtr node);
-  Dataset after(DatasetNodePtr node) const;
+  /// How several processes divide it.
+  struct Division;
+  /// Adds a stage to a part of the files, as it was added to all of them.
+  using Stage = std::function<Dataset(const Dataset& part)>;
+  template <class... Parameters, class... Arguments>
+  static Stage stage(Dataset (Dataset::*add)(Parameters...) const, const Arguments&... arguments);
+  Dataset after(DatasetNodePtr node, const Stage& stage) const;
 
   DatasetNodePtr node_;
+  /// Null if the options are the defaults, and there are no files.
+  std::shared_ptr<const Division> division_;
   /// The longest chain of stages from a source to this one; and the number of all stages.
   std::int64_t depth_ = 1, stages_ = 1;
 };

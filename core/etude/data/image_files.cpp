@@ -80,7 +80,7 @@ ImageDataset dataset_of(LabelledFiles files, const ImageDatasetOptions& o, bool 
   std::iota(numbers.data<std::int32_t>().begin(), numbers.data<std::int32_t>().end(), 0);
   Batch rows{{numbers}, {}, {}};
   if (o.label_mode) rows.y = {label_tensor(files, *o.label_mode)};
-  Dataset dataset = Dataset::from_tensor_slices(std::move(rows));
+  Dataset dataset = Dataset::from_tensor_slices(std::move(rows)).of_files();
   // Before images are read, so that the buffer holds all of their numbers.
   if (shuffle) dataset = dataset.shuffle(count, {.seed = o.seed ? static_cast<std::uint64_t>(*o.seed) : random_seed()});
   dataset = load(dataset, source);

@@ -23,6 +23,9 @@ struct Cluster {
   std::string host = "127.0.0.1";
   /// How often the processes were started again. Processes of other generations are refused.
   int generation = 0;
+  /// A text that only these processes know, by which they recognize each other. It is required, with 16 characters or
+  /// more, unless all addresses are loopback.
+  std::string secret = {};
 };
 
 /// A variable of the environment; none if it is not set.
@@ -40,9 +43,9 @@ using EnvironmentReader = std::function<std::optional<std::string>(const std::st
 /// machine; then the default is 127.0.0.1. The default of `MASTER_PORT` is 29500. Without `TF_CONFIG`, `ETUDE_HOST`
 /// is the address of this machine. Its default is `MASTER_ADDR` for rank 0, and for all ranks if `MASTER_ADDR` is
 /// 127.0.0.1; otherwise it is the name of the machine. The generation is `ETUDE_RESTARTS`, which etude-launch sets, or
-/// `TORCHELASTIC_RESTART_COUNT`. Throws Error(value) for a variable that is missing or malformed. Source:
-/// TFConfigClusterResolver and SlurmClusterResolver of TensorFlow, and the environment variables that torchrun, srun
-/// and mpirun document.
+/// `TORCHELASTIC_RESTART_COUNT`. The secret is `ETUDE_SECRET`, or the content of the file `ETUDE_SECRET_FILE`. Throws
+/// Error(value) for a variable that is missing or malformed. Source: TFConfigClusterResolver and SlurmClusterResolver
+/// of TensorFlow, and the environment variables that torchrun, srun and mpirun document.
 Cluster cluster_from_environment();
 /// The same for a given environment.
 Cluster cluster_from_environment(const EnvironmentReader& read);
@@ -57,9 +60,10 @@ struct WorkerOptions {
 };
 
 /// Connects this process with those of its cluster, by Gloo over TCP, and returns when all of them are connected.
-/// Nothing is encrypted, and no process is authenticated: use it only in a network that you trust. Throws
-/// CollectiveError if a process is missing after `connect_timeout`; Error(state) in a build without Gloo. Programs that
-/// call it link etude::gloo.
+/// They prove to the chief, and it to them, that they know the same secret. Their data is neither encrypted nor
+/// authenticated: use it only in a network that you trust. Throws Error(value) for addresses beyond loopback without a
+/// secret; CollectiveError if a process is missing after `connect_timeout`, or has another secret; Error(state) in a
+/// build without Gloo. Programs that call it link etude::gloo.
 std::shared_ptr<Workers> connect_workers(const Cluster& cluster, WorkerOptions options = {});
 
 }  // namespace etude

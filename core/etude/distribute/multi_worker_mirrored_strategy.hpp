@@ -8,7 +8,7 @@
 namespace etude {
 
 /// One replica of a model in each of several processes, on one machine or on many. Together they compute the steps of
-/// one model. All processes run the same program, on the same data.
+/// one model. All processes run the same program.
 ///
 ///     const auto workers = connect_workers(cluster_from_environment());
 ///     const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers);
@@ -19,10 +19,14 @@ namespace etude {
 ///
 /// `batch_size` is that of the global batch. Each process iterates over all batches, computes a shard of the rows of
 /// each one, as a replica of MirroredStrategy does, and all-reduces. A batch with fewer rows than processes is computed
-/// by every process. Weights, losses and metrics are those of one process, up to the order of sums, and predictions
-/// have the rows of all processes. After every step all processes hold the same variables, to the bit, and so do later
-/// runs with the same number of processes. Variables begin with the values of rank 0. run_eagerly computes whole
-/// batches in every process. Source: tf.distribute.MultiWorkerMirroredStrategy.
+/// by every process. A Dataset may also be divided by its files, or be the part of its process (DatasetOptions): then
+/// the rows of all processes in a step are its batch, and a batch of the dataset, which is a global one, has the rows
+/// of as many steps as there are processes. The dataset of a DatasetCreator is the part of its process, in batches of
+/// the rows of one. A process whose data has ended computes rows of the others, until the data of all has ended.
+/// Weights, losses and metrics are those of one process, up to the order of sums, and predictions have the rows of all
+/// processes. After every step all processes hold the same variables, to the bit, and so do later runs with the same
+/// number of processes. Variables begin with the values of rank 0. run_eagerly computes whole batches in every process,
+/// so that it needs the data of all of them. Source: tf.distribute.MultiWorkerMirroredStrategy.
 class MultiWorkerMirroredStrategy : public Strategy {
  public:
   /// Uses the default device. If the processes have different random seeds, all of them get that of rank 0. Throws

@@ -1,7 +1,9 @@
 #include "etude/distribute/strategy.hpp"
 
 #include <algorithm>
+#include <array>
 #include <list>
+#include <span>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -105,6 +107,37 @@ void Strategy::share(const std::vector<Variable>& placed, Workers& workers) {
     check(others == bytes, ErrorKind::state, name(), "variables of ", bytes, " bytes in this process and of ", others,
           " bytes in another - expected the same model in all processes - run the same program in them.");
   workers.broadcast({placed.front().storage()->address(), static_cast<std::size_t>(bytes)});
+}
+
+/// The values of the replicas of all processes.
+PerReplica Strategy::of_all(const PerReplica& values) {
+  Workers* const workers = others();
+  if (!workers) return values;
+  check(values.size() == 1, ErrorKind::value, name(), values.size(),
+        " tensors in this process - expected one, that of its replica - pass the result of run().");
+  const Tensor& own = values.front();
+  using Form = std::array<std::int64_t, 2 + Shape::max_rank>;
+  Form form{static_cast<std::int64_t>(own.dtype()), static_cast<std::int64_t>(own.shape().rank())};
+  std::ranges::copy(own.shape(), form.begin() + 2);
+  std::vector<Form> forms(static_cast<std::size_t>(workers->count()));
+  workers->all_gather(std::as_bytes(std::span(form)), std::vector<std::size_t>(forms.size(), sizeof form),
+                      std::as_writable_bytes(std::span(forms)).data());
+  PerReplica all;
+  std::vector<std::size_t> sizes;
+  std::size_t bytes = 0;
+  for (const Form& each : forms) {
+    Shape shape;
+    for (std::int64_t axis = 0; axis < each[1]; ++axis) shape.append(each[static_cast<std::size_t>(2 + axis)]);
+    bytes += sizes.emplace_back(all.emplace_back(shape, static_cast<DType>(each[0])).bytes());
+  }
+  std::vector<std::byte> memory(bytes);
+  workers->all_gather({own.raw(), own.bytes()}, sizes, memory.data());
+  const std::byte* at = memory.data();
+  for (Tensor& tensor : all) {
+    std::copy_n(at, tensor.bytes(), tensor.raw());
+    at += tensor.bytes();
+  }
+  return all;
 }
 
 std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std::vector<PerReplica>& inputs) {

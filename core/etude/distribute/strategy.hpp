@@ -99,13 +99,21 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   /// The shards of a tensor's rows, those of this process, without copies. Throws Error(shape) if there are fewer rows
   /// than replicas.
   PerReplica split(const Tensor& whole);
-  /// The values of all replicas of this process as one: their sum or mean.
-  Tensor reduce(ReduceOp op, const PerReplica& values) const { return etude::reduce(op, values); }
+  /// The values of all replicas, those of other processes included, as one: their sum or mean. `values` are those of
+  /// this process. With several processes, all of them call it, and get the same bits.
+  Tensor reduce(ReduceOp op, const PerReplica& values) { return etude::reduce(op, of_all(values)); }
+  /// The same, concatenated along the first axis, in the order of the replicas and of the ranks.
+  Tensor gather(const PerReplica& values) { return etude::reduce_per_replica(of_all(values), "concat"); }
+  /// The same as the function reduce_per_replica.
+  Tensor reduce_per_replica(const PerReplica& values, std::string_view reduction = "auto") {
+    return etude::reduce_per_replica(of_all(values), reduction);
+  }
 
   /// Measures while it has watchers.
   AllReduceClock& all_reduce_clock() { return all_reduce_clock_; }
 
  private:
+  PerReplica of_all(const PerReplica& values);
   void share(const std::vector<Variable>& placed, Workers& workers);
 
   AllReduceClock all_reduce_clock_;

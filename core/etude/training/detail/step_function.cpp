@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <list>
+#include <numeric>
 
 #include "etude/base/detail/clock.hpp"
 #include "etude/base/error.hpp"
@@ -29,18 +30,22 @@ std::array<std::size_t, 4> counts_of(const Batch& batch) {
   return {batch.x.size(), batch.y.size(), batch.sample_weight.size(), masked};
 }
 
-/// The key of a plan: the number of tensors of each kind, their names, and their shapes and dtypes.
+/// The key of a plan: the number of tensors of each kind, their names, and their shapes and dtypes; and, if each
+/// process has read its own rows, those of all of them, so that all processes trace at the same steps.
 struct Key {
   std::array<std::size_t, 4> counts{};
   std::vector<std::pair<Shape, DType>> tensors;
   BatchNames names;
+  std::vector<std::int64_t> worker_rows;
 
   explicit Key(const Batch& batch) : counts(counts_of(batch)), names(names_of(batch)) {
+    if (has_device_libraries) worker_rows.assign(batch.worker_rows.begin(), batch.worker_rows.end());
     for_each_tensor(batch, [&](const Tensor& tensor) { tensors.emplace_back(tensor.shape(), tensor.dtype()); });
   }
   /// Allocates nothing, since every step calls it.
   bool fits(const Batch& batch) const {
     if (counts != counts_of(batch) || names != names_of(batch)) return false;
+    if (has_device_libraries && !std::ranges::equal(worker_rows, batch.worker_rows)) return false;
     std::size_t i = 0;
     bool same = true;
     for_each_tensor(batch, [&](const Tensor& tensor) {
@@ -192,7 +197,7 @@ void StepFunction::check_ranges(const Batch& batch, Compiled& compiled, Purpose 
 
 void StepFunction::upload_host_memory(const Batch& batch, Compiled& compiled) {
   for (int replica = 0; replica < static_cast<int>(compiled.addresses.size()); ++replica) {
-    const std::int64_t first = compiled.replicas > 1 ? local_rows(batch.size(), compiled.replicas, replica).begin : 0;
+    const std::int64_t first = compiled.replicas > 1 ? local_rows(batch, compiled.replicas, replica).begin : 0;
     std::size_t i = 0;
     for_each_tensor(batch, [&](const Tensor& tensor) {
       const std::int64_t offset = first ? first * (static_cast<std::int64_t>(tensor.bytes()) / batch.size()) : 0;
@@ -223,14 +228,16 @@ void StepFunction::finish() {
 
 /// Every process computes a batch that has fewer rows than processes.
 int StepFunction::replicas_for(const Batch& batch) const {
+  if (has_device_libraries && !batch.worker_rows.empty()) return static_cast<int>(batch.worker_rows.size());
   const int most = replicas_.strategy->num_replicas_in_sync();
   if (replicas_.strategy->others()) return batch.size() < most ? 1 : most;
   return static_cast<int>(std::clamp<std::int64_t>(batch.size(), 1, most));
 }
 
-RowRange StepFunction::local_rows(std::int64_t batch, int replicas, int replica) const {
+RowRange StepFunction::local_rows(const Batch& batch, int replicas, int replica) const {
+  if (has_device_libraries && !batch.worker_rows.empty()) return {0, batch.size()};
   if (has_device_libraries && replicas > 1) replica += static_cast<int>(replicas_.strategy->first_local_replica());
-  return rows_of(batch, replicas, replica);
+  return rows_of(batch.size(), replicas, replica);
 }
 
 bool StepFunction::prepare(const Batch& batch) {
@@ -251,13 +258,20 @@ bool StepFunction::prepare(const Batch& batch) {
 std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) {
   const int replicas = replicas_for(batch);
   const int local = replicas_.strategy->others() ? 1 : replicas;
-  const auto rows = [&](int replica) { return local_rows(batch.size(), replicas, replica); };
+  const auto rows = [&](int replica) { return local_rows(batch, replicas, replica); };
+  // The rows of the whole batch, and those of them that lower ranks have read.
+  std::int64_t all = batch.size(), before = 0;
+  if (has_device_libraries && !batch.worker_rows.empty()) {
+    const auto lower = batch.worker_rows.first(replicas_.strategy->first_local_replica());
+    all = std::accumulate(batch.worker_rows.begin(), batch.worker_rows.end(), std::int64_t{0});
+    before = std::accumulate(lower.begin(), lower.end(), std::int64_t{0});
+  }
   std::list<Traced> traced;
   std::vector<const Traced*> of;  // by replica
   for (int replica = 0; replica < local; ++replica) {
     const std::int64_t count = rows(replica).end - rows(replica).begin;
     if (traced.empty() || traced.back().graph.shard().rows != count) {
-      const Shard shard{replicas, count, batch.size()};
+      const Shard shard{replicas, count, all};
       const Batch& own = replicas > 1 ? rows_of(batch, rows(replica)) : batch;
       const Graph& graph = traced.emplace_back(shard, replicas_.strategy->multiplies_halves(), own, step_).graph;
       ++traces_;
@@ -275,7 +289,8 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
   for (int replica = 0; replica < local; ++replica) {
     const auto index = static_cast<std::size_t>(replica);
     plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index],
-                       next_replica(plans, *replicas_.strategy, rows(replica).begin), options_.steps_per_execution);
+                       next_replica(plans, *replicas_.strategy, before + rows(replica).begin),
+                       options_.steps_per_execution);
   }
   auto compiled =
       std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), replicas, {}, {}, {}});
@@ -315,6 +330,10 @@ void StepFunction::rehearse(const Batch& example) {
 }
 
 void StepFunction::run_eagerly(const Batch& batch, Purpose purpose) {
+  if (has_device_libraries)
+    check(batch.worker_rows.empty(), ErrorKind::state, "run_eagerly",
+          "data of which each process has its own part - expected whole batches in every process - set "
+          "auto_shard_policy to \"data\", or compile without run_eagerly.");
   Graph graph({}, replicas_.strategy->multiplies_halves());
   Eager eager(graph, replicas_.strategy->device(), tensors_of(batch));
   Trace trace(graph);

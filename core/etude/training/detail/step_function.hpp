@@ -93,7 +93,7 @@ class StepFunction {
   /// The number of replicas that have a shard of a batch, in all processes.
   int replicas_for(const Batch& batch) const;
   /// The shard of a batch that a replica of this process has, if it is divided among this number of replicas.
-  RowRange local_rows(std::int64_t batch, int replicas, int replica) const;
+  RowRange local_rows(const Batch& batch, int replicas, int replica) const;
   void run_eagerly(const Batch& batch, Purpose purpose);
   void note_variables(const Graph& graph);
 

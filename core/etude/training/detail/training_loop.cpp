@@ -6,6 +6,7 @@
 #include "etude/base/host.hpp"
 #include "etude/data/detail/split.hpp"
 #include "etude/training/detail/training.hpp"
+#include "etude/training/detail/worker_adapter.hpp"
 #include "etude/training/progbar_logger.hpp"
 
 namespace etude {
@@ -75,6 +76,12 @@ void TrainingLoop::keep_logs() const {
     if (function) function->keep_logs();
 }
 
+std::unique_ptr<DataAdapter> TrainingLoop::adapter_of(const Data& data, const AdapterOptions& options,
+                                                      Purpose purpose) const {
+  if (Workers* const workers = model_.strategy().others()) return worker_adapter(data, options, purpose, *workers);
+  return data.adapter(options);
+}
+
 Task<DataHandler> TrainingLoop::make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options) {
   options.steps_per_execution = model_.steps_per_execution();
   DataHandler handler(std::move(adapter), std::move(options));
@@ -92,7 +99,7 @@ Task<DataHandler> TrainingLoop::make_handler(const Data& data, const AdapterOpti
   once.steps_per_epoch = options.rows.steps;
   once.may_be_exhausted = true;  // a second epoch means that fit validates again
   once.purpose = purpose;
-  return make_handler(data.adapter(options), std::move(once));
+  return make_handler(adapter_of(data, options, purpose), std::move(once));
 }
 
 Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
@@ -116,7 +123,7 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
   epochs.initial_epoch = options.initial_epoch;
   epochs.epochs = options.epochs;
   epochs.steps_per_epoch = options.steps_per_epoch;
-  std::unique_ptr<DataAdapter> adapter = data.adapter(how);
+  std::unique_ptr<DataAdapter> adapter = adapter_of(data, how, Purpose::training);
   if (!options.class_weight.empty())
     adapter = std::make_unique<ClassWeightAdapter>(std::move(adapter), options.class_weight);
   DataHandler handler = co_await make_handler(std::move(adapter), std::move(epochs));

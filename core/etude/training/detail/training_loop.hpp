@@ -54,6 +54,8 @@ class TrainingLoop {
   /// The same after a trace. The option give_turn applies to executions and epochs only.
   PendingPtr turn_after_trace() const;
   Task<Logs> run_validation(DataHandler& data, CallbackList& callbacks);
+  /// The adapter of this process.
+  std::unique_ptr<DataAdapter> adapter_of(const Data& data, const AdapterOptions& options, Purpose purpose) const;
   /// Also builds the model, from the first batch, if it is not built yet.
   Task<DataHandler> make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
   Task<DataHandler> make_handler(const Data& data, const AdapterOptions& options, Purpose purpose);
