@@ -54,7 +54,7 @@ for (const header of filesBelow('core/etude', /\.hpp$/)) {
   for (const line of text.split('\n')) {
     const [, name] = line.match(/^namespace (?:etude::)?(\w+) \{/) ?? [];
     if (name) family = name;
-    const [, factory, called] = line.match(/^inline constexpr Factory<\w+> (\w+);|^(?!\s)(?:[\w:<>]+ )+(\w+)\(/) ?? [];
+    const [, factory, called] = line.match(/^inline constexpr Factory<\w+> (\w+);|^(?!\s)(?:[\w:<>]+,? )+(\w+)\(/) ?? [];
     if (factory ?? called) known.add(`${family}::${factory ?? called}`);
   }
 }

@@ -43,7 +43,7 @@ const onlyInCpp = new Set(
 const bound = ['ops', 'more_ops'].map((name) => readFileSync(fileURLToPath(new URL(`../bindings/${name}.cpp`, import.meta.url)), 'utf8')).join('');
 const ops = new Set();
 for (const file of headers.filter((name) => name.startsWith('ops/')))
-  for (const [, name] of readFileSync(join(core, file), 'utf8').matchAll(/^[A-Za-z:<>]+ (\w+)\(/gm)) ops.add(name);
+  for (const [, name] of readFileSync(join(core, file), 'utf8').matchAll(/^[A-Za-z:<>]+(?:, [A-Za-z:<>]+)? (\w+)\(/gm)) ops.add(name);
 for (const name of ops)
   if (!onlyInCpp.has(name) && !bound.includes(`"ops.${name}(`)) complaints.push(`ops::${name}: no line in bindings/ops.cpp or more_ops.cpp`);
 for (const name of onlyInCpp) if (!ops.has(name)) complaints.push(`ops::${name}: not in core/etude/ops`);
