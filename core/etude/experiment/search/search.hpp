@@ -42,6 +42,7 @@ class HyperparameterSearch {
   /// Throws Error(value) as check_searcher does.
   HyperparameterSearch(SearcherOptions searcher, Hyperparameters space, std::uint64_t seed);
   ~HyperparameterSearch();
+  /// A search that was moved from can only be assigned to and destroyed.
   HyperparameterSearch(HyperparameterSearch&&) noexcept;
   HyperparameterSearch& operator=(HyperparameterSearch&&) noexcept;
 

@@ -12,12 +12,17 @@ namespace etude::experiment {
 /// A value of a hyperparameter: a bool, a number, a text, or any other JSON.
 class HyperparameterValue {
  public:
+  /// A bool.
   HyperparameterValue(bool value) : json_(value ? "true" : "false") {}
+  /// A whole number.
   template <std::integral T>
     requires(!std::same_as<T, bool>)
   HyperparameterValue(T value) : json_(std::to_string(value)) {}
+  /// A number. Throws Error(value) unless it is finite.
   HyperparameterValue(double value);
+  /// A text.
   HyperparameterValue(const char* value) : HyperparameterValue(std::string(value)) {}
+  /// A text.
   HyperparameterValue(const std::string& value);
 
   /// The value of a JSON text. Throws Error(data) for invalid JSON.
