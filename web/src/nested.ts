@@ -1,9 +1,9 @@
-/**
- * Nested lists and objects, and their flat form: the values, and a name for each, its path. The names of
- * {image: x, meta: {age: a, sizes: [s, t]}} are "image", "meta/age", "meta/sizes/0" and "meta/sizes/1", in core too
- * (core/etude/base/nesting.hpp). A list of values has no names.
- */
+/** A value, or lists and objects of values, of any depth: `{ image, meta: { age, sizes: [s, t] } }`. */
 export type Nested<T> = T | readonly Nested<T>[] | { readonly [name: string]: Nested<T> };
+/**
+ * The flat form: the values, and a name for each, its path, as in core/etude/base/nesting.hpp: "image", "meta/age",
+ * "meta/sizes/0", "meta/sizes/1". A list of values has no names.
+ */
 export interface Flat {
   names: string[];
   values: unknown[];

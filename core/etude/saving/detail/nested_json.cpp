@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "etude/base/error.hpp"
 #include "etude/base/nesting.hpp"
 
 namespace etude {
 namespace {
+
+/// More elements than a list of tensors has; an index may be a name that a user wrote.
+constexpr std::ptrdiff_t list_limit = 100'000;
 
 void add_leaves(const Json& json, const std::string& path, bool (*is_leaf)(const Json&), Leaves& leaves) {
   if (!json.is_structured() || json.empty() || is_leaf(json)) {
@@ -42,8 +46,13 @@ Json nested(std::span<const std::string> paths, Json leaves) {
     Json* at = &result;
     for_each_part(paths[i], [&](std::string_view part) {
       const std::ptrdiff_t index = index_of_part(part);
+      const bool fits = at->is_null() || (index < 0 ? at->is_object() : at->is_array());
+      check(fits && index < list_limit, ErrorKind::value, "to_json", '"', paths[i],
+            "\" among other names - expected paths in nested lists and dicts, such as \"boxes/0\" - check the names.");
       at = index < 0 ? &(*at)[key_of_part(part)] : &(*at)[static_cast<std::size_t>(index)];
     });
+    check(at->is_null(), ErrorKind::value, "to_json", '"', paths[i],
+          "\" twice, or around other names - expected the path of a tensor - check the names.");
     *at = std::move(leaves[i]);
   }
   return result;
