@@ -98,6 +98,7 @@ TEST_CASE(
     const int victim = static_cast<int>(random() % count);
     const std::chrono::microseconds after(random() % 60'000);
     CAPTURE(trial, victim, after.count());
+    std::vector<int> statuses;
     const Reports reports = run_workers(
         count,
         [&](const std::shared_ptr<Workers>& workers) -> std::string {
@@ -115,7 +116,8 @@ TEST_CASE(
             return std::to_string(error.peer()) + (at.seconds_since() < 12 ? std::string(" in time") : error.what());
           }
         },
-        deadline);
+        deadline, 20, &statuses);
+    CAPTURE(statuses);  // 134: aborted; 137: killed, for the victim, or after 20 seconds
     for (int rank = 0; rank < count; ++rank) {
       const std::string& report = reports[static_cast<std::size_t>(rank)];
       if (report.starts_with("done ")) {
