@@ -64,6 +64,7 @@ export {
   type History,
   type LayerLike,
   type LoadModelOptions,
+  type ModelClassOptions,
   type ModelFromJsonOptions,
   type PredictOptions,
   type SummaryOptions,
