@@ -54,6 +54,56 @@ TEST_CASE("IntegerLookup: the most frequent integers come first, and a dataset c
   CHECK(all->get_vocabulary(false) == std::vector<std::int64_t>{5});
 }
 
+TEST_CASE("IntegerLookup: counts weighted by inverse document frequencies are those of Keras",
+          "[preprocessing][saving]") {
+  // Keras 3.15.1 on TensorFlow 2.21.
+  const auto difference = [](const Tensor& y, const Shape& shape, const std::vector<double>& numbers) {
+    return testing::difference(y, tensor_of(shape, DType::float32, numbers), {1e-6, 1e-6});
+  };
+  const auto given =
+      layers::integer_lookup({.vocabulary = {3, 5, 9}, .idf_weights = {0.5, 1.5, 2}, .output_mode = "tf_idf"});
+  const double mean = 1.3333333730697632;
+  CHECK(difference((*given)(tensor_of({2, 4}, DType::int32, {3, 5, 5, 7, 9, 9, 3, 1})), {2, 4},
+                   {mean, 0.5, 3, 0, mean, 0.5, 0, 4}) == "");
+  const auto padded = layers::integer_lookup({.max_tokens = 6,
+                                              .vocabulary = {3, 5},
+                                              .idf_weights = {1, 2},
+                                              .output_mode = "tf_idf",
+                                              .pad_to_max_tokens = true});
+  CHECK(difference((*padded)(tensor_of({1, 2}, DType::int32, {3, 7})), {1, 6}, {1.5, 1, 0, 0, 0, 0}) == "");
+
+  const auto adapted = layers::integer_lookup({.output_mode = "tf_idf"});
+  adapted->adapt(tensor_of({3, 4}, DType::int32, {3, 5, 5, 7, 9, 9, 3, 1, 3, 3, 3, 3}));
+  CHECK(adapted->get_vocabulary() == std::vector<std::int64_t>{-1, 3, 9, 5, 7, 1});
+  const Tensor x = tensor_of({2, 4}, DType::int32, {3, 5, 5, 7, 9, 9, 3, 2});
+  const std::vector<double> want{0,
+                                 0.5596157908439636,
+                                 0,
+                                 1.8325815200805664,
+                                 0.9162907600402832,
+                                 0,
+                                 0.8449558019638062,
+                                 0.5596157908439636,
+                                 1.8325815200805664,
+                                 0,
+                                 0,
+                                 0};
+  CHECK(difference((*adapted)(x), {2, 6}, want) == "");
+  const auto masked = layers::integer_lookup({.num_oov_indices = 2, .mask_token = 0, .output_mode = "tf_idf"});
+  masked->adapt(tensor_of({3, 4}, DType::int32, {3, 5, 5, 7, 9, 9, 3, 0, 3, 3, 3, 3}));
+  CHECK(difference((*masked)(tensor_of({2, 4}, DType::int32, {3, 5, 5, 0, 9, 9, 3, 2})), {2, 6},
+                   {0, 0, 0.5596157908439636, 0, 1.8325815200805664, 0, 0.8271220326423645, 0, 0.5596157908439636,
+                    1.8325815200805664, 0, 0}) == "");
+
+  const testing::FilesInMemory scope;
+  Sequential model({adapted});
+  model.call_all({x});
+  model.save("m.keras");
+  CHECK(testing::same_bits(load_model("m.keras")->call_all({x}).front(), (*adapted)(x)));
+  CHECK_THAT(error_of([] { layers::integer_lookup({.vocabulary = {1, 2}, .output_mode = "tf_idf"}); }),
+             ContainsSubstring("0 idf_weights of 2 integers"));
+}
+
 TEST_CASE("IntegerLookup: indices of unknown integers take no memory, and stay below 2^31", "[preprocessing]") {
   const auto layer = layers::integer_lookup({.num_oov_indices = 2'000'000'000, .vocabulary = {5, 7}});
   const Tensor y = (*layer)(tensor_of({3}, DType::int32, {5, 7, 9}));

@@ -1,6 +1,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "etude/etude.hpp"
+#include "files_in_memory.hpp"
+#include "support.hpp"
 #include "training_samples.hpp"
 
 // Small versions of known architectures learn synthetic tasks: each promise is a loss or an accuracy.
@@ -205,6 +207,64 @@ TEST_CASE("a causal transformer of characters learns a text", "[whole_models]") 
   x.data<std::int32_t>()[length - 1] = 0;
   const Tensor after = model.predict(x, {.verbose = 0});
   for (std::int64_t i = 0; i < (length - 1) * 96; ++i) REQUIRE(after.at(i) == before.at(i));
+}
+
+TEST_CASE("a transformer over vectorized texts learns who does what, and is saved with its vocabulary",
+          "[whole_models][text]") {
+  const testing::FilesInMemory scope;
+  set_random_seed(7);
+  // The class is the order of two words: both classes have the same words, equally often.
+  constexpr std::int64_t samples = 160, length = 8, width = 16;
+  const Texts animals{"dog", "cat", "cow"}, people{"man", "boy", "girl"}, verbs{"sees", "follows", "likes"},
+      ends{".", " today.", " in the park!"};
+  Draws draws(12);
+  const auto one_of = [&](const Texts& words) { return words[static_cast<std::size_t>(draws.below(3))]; };
+  const auto sentence = [](const std::string& a, const std::string& verb, const std::string& b,
+                           const std::string& end) { return "The " + a + ' ' + verb + " the " + b + end; };
+  Texts texts;
+  Tensor labels({samples, 1});
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const bool animal_acts = draws.below(2) == 1;
+    const std::string animal = one_of(animals), human = one_of(people), verb = one_of(verbs), end = one_of(ends);
+    texts.push_back(animal_acts ? sentence(animal, verb, human, end) : sentence(human, verb, animal, end));
+    labels.data<float>()[static_cast<std::size_t>(i)] = animal_acts;
+  }
+  const auto vectorize = layers::text_vectorization({.output_sequence_length = length});
+  vectorize->adapt(texts);
+
+  // Positions count from 1 on; that of padding is 0. So both embeddings have the mask, which attention and pooling use.
+  Tensor places({length}, DType::int32);
+  for (std::int64_t i = 0; i < length; ++i)
+    places.data<std::int32_t>()[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(i + 1);
+  const auto embedded = [](std::int64_t count, const SymbolicTensor& indices) {
+    return layers::embedding({.input_dim = count, .output_dim = width, .mask_zero = true})->apply(indices);
+  };
+  const SymbolicTensor input = layers::input({.shape = {length}, .dtype = "int32"});
+  const SymbolicTensor positions = ops::multiply(ops::minimum(input, 1), places);
+  const SymbolicTensor x =
+      layers::add()->apply({embedded(vectorize->vocabulary_size(), input), embedded(length + 1, positions)});
+  const SymbolicTensor attended = layers::multi_head_attention({.num_heads = 2, .key_dim = width / 2})->apply({x, x});
+  const SymbolicTensor normal = layers::layer_normalization()->apply(layers::add()->apply({x, attended}));
+  const SymbolicTensor hidden =
+      layers::dense({.units = width, .activation = "relu"})->apply(layers::global_average_pooling1d()->apply(normal));
+  Functional model({input}, {layers::dense({.units = 1, .activation = "sigmoid"})->apply(hidden)});
+  model.compile(
+      {.optimizer = optimizers::adam({.learning_rate = 0.01}), .loss = "binary_crossentropy", .metrics = {"accuracy"}});
+  const Tensor tokens = (*vectorize)(texts);
+  model.fit(tokens, labels, epochs(20));
+  CHECK(accuracy_of(model, tokens, labels) > 0.95);
+
+  const Texts questions{"the cow likes the man", "the man likes the cow", "The COW follows a girl"};
+  const Tensor answers = model.predict((*vectorize)(questions), {.verbose = 0});
+  CHECK(answers.at(0) > 0.5);
+  CHECK(answers.at(1) < 0.5);
+  model.save("who.keras");
+  const auto vectorizer_again =
+      std::dynamic_pointer_cast<TextVectorization>(from_json<Layer>(to_json<Layer>(*vectorize)));
+  REQUIRE(vectorizer_again);
+  CHECK(vectorizer_again->get_vocabulary() == vectorize->get_vocabulary());
+  const Tensor again = load_model("who.keras")->predict((*vectorizer_again)(questions), {.verbose = 0});
+  CHECK(testing::same_bits(again, answers));
 }
 
 TEST_CASE("a convolutional autoencoder learns to restore images", "[whole_models]") {

@@ -128,3 +128,10 @@ test('files that are no images, and wrong results of a decoder, are errors with 
   await assertError(() => et.utils.imageDatasetFromDirectory(folder, { labels: 'none' }), 'value', "expected 'inferred'");
   await assertError(() => et.utils.imageDatasetFromDirectory(join(folder, 'tree'), { labelMode: 'binary' }), 'value', '[utils.imageDatasetFromDirectory]', 'for 3 classes');
 });
+
+test('the device of the module, and its floats, are those of Keras on a processor', () => {
+  assert.deepEqual(et.devices(), [{ name: '/cpu:0', threads: et.numThreads() }]);
+  assert.equal(et.floatx(), et.layers.dense({ units: 1 }).call(et.tensor([[1]])).dtype);
+  assert.equal(et.epsilon(), 1e-7);
+  assert.equal(et.imageDataFormat(), et.layers.serialize(et.layers.conv2d({ filters: 1, kernelSize: 1 })).config.data_format);
+});

@@ -1,5 +1,8 @@
 // Small versions of known architectures learn synthetic tasks: each promise is a loss or an accuracy.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
 import { waves } from './support.mjs';
@@ -113,6 +116,50 @@ test('a causal transformer of characters learns a text', async () => {
   const after = await model.predict(et.tensor(changed, [count, length]), { verbose: 0 });
   const earlier = (length - 1) * 96;
   assert.deepEqual(after.data.slice(0, earlier), before.data.slice(0, earlier));
+});
+
+test('a transformer over vectorized texts learns who does what, and is saved with its vocabulary', async (t) => {
+  et.setRandomSeed(7);
+  await et.ready({ parts: ['preprocessing', 'saving'] });
+  // The class is the order of two words: both classes have the same words, equally often.
+  const samples = 160, length = 8, width = 16, below = draws(12);
+  const oneOf = (words) => words[below(3)];
+  const sentence = (a, verb, b, end) => `The ${a} ${verb} the ${b}${end}`;
+  const labels = new Float32Array(samples);
+  const texts = Array.from(labels, (_, i) => {
+    labels[i] = below(2);
+    const animal = oneOf(['dog', 'cat', 'cow']), human = oneOf(['man', 'boy', 'girl']), verb = oneOf(['sees', 'follows', 'likes']), end = oneOf(['.', ' today.', ' in the park!']);
+    return labels[i] ? sentence(animal, verb, human, end) : sentence(human, verb, animal, end);
+  });
+  const vectorize = layers.textVectorization({ outputSequenceLength: length });
+  await vectorize.adapt(texts);
+
+  // Positions count from 1 on; that of padding is 0. So both embeddings have the mask, which attention and pooling use.
+  const embedded = (inputDim, indices) => layers.embedding({ inputDim, outputDim: width, maskZero: true }).apply(indices);
+  const places = et.tensor(Int32Array.from({ length }, (_, i) => i + 1));
+  const input = et.input({ shape: [length], dtype: 'int32' });
+  const positions = ops.multiply(ops.minimum(input, 1), places);
+  const x = layers.add().apply([embedded(vectorize.vocabularySize(), input), embedded(length + 1, positions)]);
+  const attended = layers.multiHeadAttention({ numHeads: 2, keyDim: width / 2 }).apply([x, x]);
+  const normal = layers.layerNormalization().apply(layers.add().apply([x, attended]));
+  const hidden = dense(width, 'relu').apply(layers.globalAveragePooling1d().apply(normal));
+  const model = et.model({ inputs: [input], outputs: [dense(1, 'sigmoid').apply(hidden)] });
+  model.compile({ optimizer: adam(0.01), loss: 'binary_crossentropy', metrics: ['accuracy'] });
+  const data = [vectorize.call(texts), et.tensor(labels, [samples, 1])];
+  await model.fit(...data, epochs(20));
+  const accuracy = await figure(model, data, 'accuracy');
+  assert.ok(accuracy > 0.95, `accuracy ${accuracy}`);
+
+  const questions = ['the cow likes the man', 'the man likes the cow', 'The COW follows a girl'];
+  const answers = await model.predict(vectorize.call(questions), { verbose: 0 });
+  assert.ok(answers.data[0] > 0.5 && answers.data[1] < 0.5, `answers ${answers.data}`);
+  const folder = mkdtempSync(join(tmpdir(), 'etude-whole-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  model.save(join(folder, 'who.keras'));
+  const vectorizeAgain = layers.deserialize(layers.serialize(vectorize));
+  assert.deepEqual(vectorizeAgain.getVocabulary(), vectorize.getVocabulary());
+  const again = await et.loadModel(join(folder, 'who.keras')).predict(vectorizeAgain.call(questions), { verbose: 0 });
+  assert.deepEqual(again.data, answers.data);
 });
 
 test('a convolutional autoencoder learns to restore images', async () => {

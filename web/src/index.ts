@@ -15,6 +15,7 @@ import { factories, family, late, opFamily, type Family, type OpFamily } from '.
 import type * as options from './options.mjs';
 import { serialization, type Serialization } from './serialization.js';
 
+export { devices, epsilon, floatx, imageDataFormat, type Device } from './backend.js';
 export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData, type NamedTensors } from './batch.js';
 export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs, type PredictLogs } from './callback.js';
 export { Constraint, Initializer, LearningRateSchedule, Loss, Metric, Optimizer, Regularizer } from './custom.js';
@@ -66,6 +67,7 @@ export {
   type LayerLike,
   type LoadModelOptions,
   type LoadWeightsOptions,
+  type ModelClassOptions,
   type ModelFromJsonOptions,
   type PredictOptions,
   type SummaryOptions,

@@ -5,7 +5,8 @@ import type * as native from './etude.mjs';
 import { givesBatches, isColumns, isLazyArray, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
 import type { Files } from './files.js';
 import type { Layer } from './layer.js';
-import { LayerBase, linkTo, type Link } from './layer_base.js';
+import { LayerBase, layersIn, linkTo, type Link } from './layer_base.js';
+import { addReplaced } from './model_class.js';
 import { host, led, module, withSaving } from './module.js';
 import type * as options from './options.mjs';
 import { pack, type Nested } from './nested.js';
@@ -48,13 +49,29 @@ export interface SummaryOptions extends options.SummaryOptions {
   /** The receiver of the text. Default: stdout. */
   printFn?: ((text: string) => void) | undefined;
 }
+/** Options of the constructor of `Model`, for classes that extend it. */
+export type ModelClassOptions = Pick<options.ModelOptions, 'name' | 'trainable'>;
 /** Options of `compile`. */
 export interface CompileOptions extends options.CompileOptions {}
 type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**
- * A layer that can be trained. Made by `et.sequential([...])`, or by `et.model({layers, call})` from a function of
- * Values.
+ * A layer that can be trained. Made by `et.sequential([...])`, by `et.model({layers, call})` from a function of Values, or
+ * by a class that extends it:
+ *
+ *     class TwoDense extends et.Model {
+ *       constructor(units, options) {
+ *         super(options);
+ *         this.hidden = et.layers.dense({ units, activation: 'relu' });
+ *         this.out = et.layers.dense({ units: 1 });
+ *       }
+ *       call(x, training) {
+ *         return this.out.call(this.hidden.call(x, training), training);
+ *       }
+ *     }
+ *
+ * Such a class defines `call`, and may define the steps below, `computeLoss`, `computeMetrics` and `metrics`. The layers in
+ * its properties, also in arrays, are those of the model. Its weights are saved, but not the class.
  *
  * Its steps may be written in JavaScript, as synchronous functions of Values: each is traced once per shape of batch and then
  * replayed as compiled code.
@@ -69,18 +86,57 @@ type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset
  *     });
  */
 export class Model extends LayerBase {
-  /** For the module only. */
-  readonly handle: native.Model;
   /** The history of the last fit. */
   history: History | undefined;
+  #handle: native.Model | undefined;
+  /** Makes the handle of a class that extends this one, when it is first used: then its layers are in its properties. */
+  #begin: (() => native.Model) | undefined;
   readonly #steps: options.SequentialOptions;
 
-  /** Use `sequential` or `model`. */
-  constructor(make: (link: Link) => native.Model, steps: options.SequentialOptions) {
+  /** Of a class that extends this one: its name, and whether it is trained. */
+  constructor(options?: ModelClassOptions);
+  /** For the module only: use `sequential` or `model`, or extend this class. */
+  constructor(make: (link: Link) => native.Model, steps: options.SequentialOptions);
+  constructor(given: ModelClassOptions | ((link: Link) => native.Model) = {}, steps: options.SequentialOptions = {}) {
     super();
     this.#steps = steps;
-    this.handle = make(linkTo<Model>(this, Model.#find));
+    const link = linkTo<Model>(this, Model.#find);
+    if (typeof given === 'function') {
+      this.#handle = given(link);
+      return;
+    }
+    const { name } = this.constructor;
+    if (new.target === Model) fail('value', name, 'made without layers - expected a class that extends it - use et.sequential or et.model, or extend et.Model.');
+    const entrances = new WeakSet<(...given: unknown[]) => unknown>();
+    addReplaced(steps, this, Model.prototype, entrances);
+    this.#begin = () => {
+      addReplaced(steps, this, Model.prototype, entrances);
+      if (!steps.call) fail('value', 'call', `a model of the class ${name} without the function - expected one - define call().`);
+      return module.model_free({ ...given, ...steps, layers: layersIn(this) as LayerLike[] }, link);
+    };
   }
+
+  /** For the module only. */
+  get handle(): native.Model {
+    const begin = this.#begin;
+    if (begin) {
+      this.#begin = undefined;
+      try {
+        this.#handle = begin();
+      } catch (error) {
+        this.#begin = begin;
+        throw error;
+      }
+    }
+    return this.#handle as native.Model; // while it is made there is none
+  }
+
+  /** A class may define it: the step of fit, which returns logs. */
+  trainStep?(data: StepData): StepLogs;
+  /** A class may define it: the step of evaluate, which returns logs. */
+  testStep?(data: StepData): StepLogs;
+  /** A class may define it: the step of predict, which returns outputs. */
+  predictStep?(data: StepData): Value | Several<Value>;
 
   static #find(this: void, model: Model, step: string): unknown {
     return model.#steps[step as keyof options.SequentialOptions];

@@ -29,7 +29,7 @@ IntegerLookup::IntegerLookup(IntegerLookupOptions given)
   check(o.vocabulary_dtype == "int64" && o.oov_method == "floormod", ErrorKind::value, where(), "vocabulary_dtype = \"",
         o.vocabulary_dtype, "\", oov_method = \"", o.oov_method,
         "\" - expected \"int64\" and \"floormod\" - leave them out.");
-  const categories::OutputMode mode = categories::output_mode_of(o.output_mode, true, where());
+  const categories::OutputMode mode = categories::output_mode_of(encoding(), true, where());
   check(!o.invert || mode == categories::OutputMode::integer, ErrorKind::value, where(), "invert with output_mode = \"",
         o.output_mode, "\" - expected \"int\" - leave output_mode out.");
   categories::check_dense(o.sparse, where());
@@ -46,6 +46,11 @@ std::int64_t IntegerLookup::first_unknown() const {
 /// Makes the tables from the options. They are no weights, because the config has the vocabulary.
 void IntegerLookup::set_vocabulary() {
   std::vector<std::int64_t> tokens = options().vocabulary;
+  std::vector<double> weights = options().idf_weights;
+  check(weights.size() == (weighted() ? tokens.size() : 0), ErrorKind::value, where(), weights.size(),
+        " idf_weights of ", tokens.size(), " integers with output_mode = \"", options().output_mode,
+        "\" - expected one for each integer if it is \"tf_idf\", else none - set idf_weights.");
+  std::vector<double> special_weights;
   // The vocabulary may begin with the tokens of mask and unknown integers.
   const auto special = static_cast<std::size_t>(first_known());
   if (tokens.size() >= special) {
@@ -53,7 +58,12 @@ void IntegerLookup::set_vocabulary() {
                end = begin + static_cast<std::ptrdiff_t>(special);
     const bool has_mask = std::all_of(begin, unknown, [&](auto token) { return token == options().mask_token; });
     const bool has_unknown = std::all_of(unknown, end, [&](auto token) { return token == options().oov_token; });
-    if (has_mask && has_unknown) tokens.erase(begin, end);
+    if (has_mask && has_unknown) {
+      tokens.erase(begin, end);
+      const auto first = weights.begin(), last = first + (weighted() ? static_cast<std::ptrdiff_t>(special) : 0);
+      special_weights.assign(first, last);
+      weights.erase(first, last);
+    }
   }
   std::vector<std::int32_t> known, order(tokens.size()), sorted;
   for (const std::int64_t token : tokens) known.push_back(static_cast<std::int32_t>(token));
@@ -78,6 +88,15 @@ void IntegerLookup::set_vocabulary() {
   tokens_ = table("tokens", known);
   sorted_ = table("sorted", sorted);
   indices_ = table("indices", order);
+  if (!weighted()) return;
+  // Unknown integers without a weight have the mean of all; indices beyond the vocabulary have 0.
+  const double mean = std::accumulate(weights.begin(), weights.end(), 0.0) / static_cast<double>(weights.size());
+  special_weights.resize(special, mean);
+  std::vector<float> row(special_weights.begin(), special_weights.end());
+  row.insert(row.end(), weights.begin(), weights.end());
+  row.resize(static_cast<std::size_t>(depth()));
+  weights_ = Variable(name() + "/idf_weights", Tensor::from<float>({std::ssize(row)}, row), false);
+  weights_.set_managed();
 }
 
 Value IntegerLookup::call(Value x, bool) {
@@ -85,9 +104,9 @@ Value IntegerLookup::call(Value x, bool) {
         "called before adapt() - expected a vocabulary - adapt the layer to data, or set vocabulary.");
   x = ops::cast(x, DType::int32);
   if (options().invert) return token_of(x);
-  const std::int64_t depth = options().pad_to_max_tokens ? *options().max_tokens : vocabulary_size();
-  return categories::encoded(index_of(x), depth, categories::output_mode_of(options().output_mode, true, where()),
-                             compute_dtype());
+  const Value row =
+      categories::encoded(index_of(x), depth(), categories::output_mode_of(encoding(), true, where()), compute_dtype());
+  return weighted() ? row * ops::cast(Graph::current().read(weights_), row.dtype()) : row;
 }
 
 namespace {
@@ -135,15 +154,22 @@ void IntegerLookup::reset_state() {
   check(adapts_, ErrorKind::state, where(),
         "adapted although vocabulary is set - expected a layer without one - leave it out.");
   counts_.clear();
+  documents_ = 0;
 }
 
 void IntegerLookup::update_state(const Tensor& batch) {
+  const std::int64_t documents = batch.shape().rank() > 1 ? batch.shape()[0] : 1;
+  const std::int64_t length = batch.size() / std::max<std::int64_t>(documents, 1);
   for (std::int64_t i = 0; i < batch.size(); ++i) {
     const double token = batch.at(i);
     check(token == std::floor(token) && std::abs(token) < 0x1p31, ErrorKind::data, where(), "the number ", token,
           " - expected integers of the range of int32 - check the data.");
-    ++counts_[static_cast<std::int32_t>(token)];
+    Count& count = counts_[static_cast<std::int32_t>(token)];
+    const std::int64_t document = documents_ + 1 + i / length;
+    ++count.tokens;
+    if (std::exchange(count.last_document, document) != document) ++count.documents;
   }
+  documents_ += documents;
 }
 
 void IntegerLookup::finalize_state() {
@@ -152,12 +178,17 @@ void IntegerLookup::finalize_state() {
   if (options.mask_token) counts_.erase(static_cast<std::int32_t>(*options.mask_token));
   check(!counts_.empty(), ErrorKind::data, where(), "adapted to no data - expected an integer - check the data.");
   std::vector<std::pair<std::int64_t, std::int32_t>> by_count;
-  for (const auto& [token, count] : counts_) by_count.emplace_back(count, token);
+  for (const auto& [token, count] : counts_) by_count.emplace_back(count.tokens, token);
   std::ranges::sort(by_count, std::ranges::greater{});
   if (options.max_tokens)
     by_count.resize(std::min(by_count.size(), static_cast<std::size_t>(*options.max_tokens - first_known())));
   options.vocabulary.clear();
-  for (const auto& [count, token] : by_count) options.vocabulary.push_back(token);
+  options.idf_weights.clear();
+  for (const auto& [count, token] : by_count) {
+    options.vocabulary.push_back(token);
+    const double all = static_cast<double>(documents_), with = static_cast<double>(counts_[token].documents);
+    if (weighted()) options.idf_weights.push_back(static_cast<float>(std::log(1 + all / (1 + with))));
+  }
   describe({class_entry<IntegerLookup>, std::move(options)});
   set_vocabulary();
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "etude/layers/preprocessing_layer.hpp"
@@ -17,6 +18,7 @@ struct IntegerLookupOptions {
   std::int64_t oov_token = -1;
   std::vector<std::int64_t> vocabulary = {};
   std::string vocabulary_dtype = "int64";
+  std::vector<double> idf_weights = {};
   bool invert = false;
   std::string output_mode = "int";
   bool sparse = false;
@@ -35,9 +37,11 @@ struct IntegerLookupOptions {
         option<&Options::vocabulary>("The known integers, in the order of their indices. Default: those of the data "
                                      "that the layer adapts to, the most frequent ones first."),
         option<&Options::vocabulary_dtype>("Must be \"int64\"; integers are in the range of int32."),
+        option<&Options::idf_weights>("Inverse document frequencies of the vocabulary, for \"tf_idf\"."),
         option<&Options::invert>("Whether it computes integers from indices."),
         option<&Options::output_mode>("\"int\": indices; \"one_hot\"; \"multi_hot\": the indices of a sample; "
-                                      "\"count\": how often each occurs in a sample."),
+                                      "\"count\": how often each occurs in a sample; \"tf_idf\": counts times inverse "
+                                      "document frequencies."),
         option<&Options::sparse>("Must be false: outputs are dense."),
         option<&Options::pad_to_max_tokens>("Whether encoded rows have max_tokens entries, even with fewer indices."),
         option<&Options::oov_method>("Must be \"floormod\": an unknown integer modulo num_oov_indices is its index."),
@@ -47,7 +51,8 @@ struct IntegerLookupOptions {
 
 /// The index of each integer in a vocabulary. Index 0 is that of mask_token, if there is one and indices are the
 /// output; then follow those of unknown integers, and then the vocabulary. Without indices for unknown integers they
-/// become -1. adapt() finds the vocabulary, which is saved in the config; call it before a model runs. Throws
+/// become -1. adapt() finds the vocabulary, which is saved in the config, and with "tf_idf" the weights; a batch of one
+/// axis is then one document. Call it before a model runs. Throws
 /// Error(state) before that, Error(value) for options that contradict each other. Source:
 /// keras/src/layers/preprocessing/integer_lookup.py.
 class IntegerLookup : public PreprocessingLayer {
@@ -72,6 +77,11 @@ class IntegerLookup : public PreprocessingLayer {
  private:
   const IntegerLookupOptions& options() const { return described_options<IntegerLookupOptions>(); }
   void set_vocabulary();
+  bool weighted() const { return options().output_mode == "tf_idf"; }
+  /// The output mode; that of counts for "tf_idf".
+  std::string_view encoding() const { return weighted() ? "count" : std::string_view(options().output_mode); }
+  /// The entries of an encoded row.
+  std::int64_t depth() const { return options().pad_to_max_tokens ? *options().max_tokens : vocabulary_size(); }
   /// The first index of unknown integers, and of the vocabulary.
   std::int64_t first_unknown() const;
   std::int64_t first_known() const { return first_unknown() + options().num_oov_indices; }
@@ -79,9 +89,13 @@ class IntegerLookup : public PreprocessingLayer {
   Value token_of(Value index) const;
 
   bool adapts_;
-  /// The vocabulary; in ascending order; and the indices of those.
-  Variable tokens_, sorted_, indices_;
-  std::map<std::int32_t, std::int64_t> counts_;
+  /// The vocabulary; in ascending order; the indices of those; and the weights of an encoded row.
+  Variable tokens_, sorted_, indices_, weights_;
+  struct Count {
+    std::int64_t tokens = 0, documents = 0, last_document = 0;
+  };
+  std::map<std::int32_t, Count> counts_;
+  std::int64_t documents_ = 0;
 };
 
 namespace layers {

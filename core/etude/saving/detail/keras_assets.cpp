@@ -270,7 +270,8 @@ std::vector<std::pair<std::string, std::string>> describe_adapted(const Model& m
       return;
     }
     Json* vocabulary = member(config, "vocabulary");
-    if (!vocabulary || vocabulary->empty()) return;
+    // Weights of the vocabulary are in the config, beside it.
+    if (!vocabulary || vocabulary->empty() || text_in(config, "output_mode") == "tf_idf") return;
     std::string text;
     const auto add = [&](const Json& token) { text.append(text.empty() ? "" : "\n").append(line_of(&token)); };
     if (text_in(config, "output_mode") == "int" && !config["mask_token"].is_null()) add(config["mask_token"]);

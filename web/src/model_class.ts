@@ -1,0 +1,25 @@
+/** Classes that extend et.Model: what they replace. */
+import type * as options from './options.mjs';
+
+/** The functions of a model that a class may define. */
+const replaceable = ['call', 'trainStep', 'testStep', 'predictStep', 'computeLoss', 'computeMetrics'] as const;
+type Function = (...given: unknown[]) => unknown;
+type Functions = Partial<Record<string, Function>>;
+
+/**
+ * Adds to `steps` the functions of `model` that are not those of `base`, the prototype of all models. Callers of such a
+ * function get that of `base`, which leads to the class's function through the module: it builds layers, casts inputs, and
+ * within computeLoss `super.computeLoss` is that of compile.
+ */
+export function addReplaced(steps: options.ModelOptions, model: object, base: object, entrances: WeakSet<Function>): void {
+  for (const name of replaceable) {
+    const found = (model as Functions)[name], ofBase = (base as Functions)[name];
+    if (typeof found !== 'function' || found === ofBase || entrances.has(found)) continue;
+    (steps as Functions)[name] = found;
+    if (!ofBase) continue;
+    const entrance = (...given: unknown[]): unknown => ofBase.apply(model, given);
+    entrances.add(entrance);
+    Object.defineProperty(model, name, { value: entrance, configurable: true, writable: true });
+  }
+  if ('metrics' in model) steps.metrics = model.metrics as NonNullable<options.ModelOptions['metrics']>;
+}
