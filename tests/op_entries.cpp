@@ -201,7 +201,7 @@ template <> OpEntry entry(const op::ArgSort&) {
   entry.examples = {{"equals keep their order, NaN is the largest", row, order(false), {1, 5, 4, 0, 3, 2}},
                     {"the same, descending", row, order(true), {2, 0, 3, 4, 1, 5}},
                     {"rows of int32", rows, order(false), {1, 0, 2, 2, 0, 1}}};
-  entry.refusals = {{"bytes", {{{2}, Numbers::between, 0, 9, DType::uint8}}, order(false), {"argsort", "uint8"}}};
+  entry.refusals = {{"bytes", {{{2}, Numbers::between, 0, 9, DType::uint8}}, order(false), {"ArgSort", "uint8"}}};
   return entry;
 }
 

@@ -116,6 +116,7 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"strategy->scope()", "JavaScript has no strategies"},
     {"set a larger input_dim", "Graph::expect hands it to check as a literal"},
     {"histogram_freq shows", "a lambda hands it to check as a literal"},
+    {"set auto_shard_policy to", "JavaScript has no strategies"},
     {"steps_per_epoch * epochs", "spelled where the warning is put together"},
     {"log_cosh", "a list of names"},
     {"log_softmax", "a list of names"},

@@ -14,8 +14,8 @@ namespace etude {
 
 Meta op::ArgSort::infer(Operands x) const {
   const bool sorts = is_floating(x[0].dtype()) || x[0].dtype() == DType::int32;
-  check(sorts, ErrorKind::dtype, "argsort", "dtype ", x[0].dtype(), " - expected int32 or a float - cast it.");
-  check(x[0].shape().rank() > 0 && x[0].shape()[-1] < (std::int64_t{1} << 31), ErrorKind::shape, "argsort", "shape ",
+  check(sorts, ErrorKind::dtype, "ArgSort", "dtype ", x[0].dtype(), " - expected int32 or a float - cast it.");
+  check(x[0].shape().rank() > 0 && x[0].shape()[-1] < (std::int64_t{1} << 31), ErrorKind::shape, "ArgSort", "shape ",
         x[0].shape(), " - expected a last axis of fewer than 2^31 elements - reshape it.");
   return {x[0].shape(), DType::int32};
 }
