@@ -136,7 +136,7 @@ export class Model extends LayerBase {
   /** A class may define it: the step of evaluate, which returns logs. */
   testStep?(data: StepData): StepLogs;
   /** A class may define it: the step of predict, which returns outputs. */
-  predictStep?(data: StepData): Value | Several<Value>;
+  predictStep?(data: StepData): Nested<Value>;
 
   static #find(this: void, model: Model, step: string): unknown {
     return model.#steps[step as keyof options.SequentialOptions];
