@@ -159,6 +159,9 @@ TEST_CASE("losses of outputs whose layers have names with a slash are kept in JS
   const Data data(column(2), {{"b", column(0)}, {"b/0", column(0)}, {"c", column(0)}});
   CHECK(model.evaluate(data, {.verbose = 0})["loss"] == 4 + 4 + 6);
   CHECK(copy->evaluate(data, {.verbose = 0})["loss"] == 4 + 4 + 6);
+  how.loss = {{"b/900000000", "mse"}};  // not a list of as many
+  model.compile(how);
+  CHECK_THAT(to_json<Layer>(model), ContainsSubstring(R"("loss":{"b":{"900000000":"mse"}})"));
 }
 
 TEST_CASE("keys with a slash, and keys of digits, are not paths", "[nested][saving]") {
