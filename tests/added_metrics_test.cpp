@@ -289,6 +289,8 @@ TEST_CASE("metrics refuse options that Keras refuses", "[metrics]") {
   refuses("[f1_score] threshold = 0", [] { metrics::f1_score({.threshold = 0}); });
   refuses("[r2_score] class_aggregation = \"mean\"", [] { metrics::r2_score({.class_aggregation = "mean"}); });
   refuses("[mean_relative_error] no normalizer", [] { metrics::mean_relative_error(); });
+  refuses("[mean_relative_error] a normalizer of 2 numbers for y_pred of shape [13, 3]",
+          [] { update(*metrics::mean_relative_error({.normalizer = {1, 2}}), several_numbers()); });
   refuses("[r2_score] num_regressors = -1", [] { metrics::r2_score({.num_regressors = -1}); });
 }
 

@@ -199,6 +199,8 @@ TEST_CASE("composed ops: what they refuse", "[ops]") {
   CHECK_THAT(refused([](Value) { return ops::arange(0, 1, 0.5, DType::int32); }), ContainsSubstring("whole numbers"));
   CHECK_THAT(refused([](Value x) { return ops::top_k(x, 4).first; }), ContainsSubstring("[top_k] k = 4 for shape [3]"));
   CHECK_THAT(refused([](Value x) { return ops::quantile(x, 1.1); }), ContainsSubstring("[quantile] q = 1.1"));
+  CHECK_THAT(refused([](Value x) { return ops::median(ops::slice(x, 0, 0, 0)); }),
+             ContainsSubstring("[median] shape [0] - expected at least one element"));
   CHECK_THAT(refused([](Value) { return ops::stack({}); }), ContainsSubstring("no tensors"));
 }
 
