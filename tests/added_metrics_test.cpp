@@ -200,11 +200,13 @@ TEST_CASE("metrics: with the state of others a metric has the figures of the row
     first->merge_state({second, third});
     CHECK(testing::difference(result_of(*first), each.keras, rounding) == "");
   }
-  const MetricPtr mean = metrics::mean();
+  const MetricPtr mean = metrics::mean(), more = metrics::mean();
+  for (Variable variable : more->variables()) variable.fill(1);
   CHECK(
-      error_of([&] { mean->merge_state({metrics::sum()}); }) ==
+      error_of([&] { mean->merge_state({more, metrics::sum()}); }) ==
       "[mean] the state of \"sum\", which has other variables - expected a metric of the same class and options, and a "
       "batch for both - pass others to merge_state.");
+  for (const Variable& variable : mean->variables()) CHECK(testing::numbers(variable.value()) == std::vector{0.0});
 }
 
 TEST_CASE("MeanTensor: the weighted mean of each element, of batches of one shape", "[metrics]") {
@@ -287,6 +289,8 @@ TEST_CASE("metrics refuse options that Keras refuses", "[metrics]") {
   refuses("[f1_score] threshold = 0", [] { metrics::f1_score({.threshold = 0}); });
   refuses("[r2_score] class_aggregation = \"mean\"", [] { metrics::r2_score({.class_aggregation = "mean"}); });
   refuses("[mean_relative_error] no normalizer", [] { metrics::mean_relative_error(); });
+  refuses("[mean_relative_error] a normalizer of 2 numbers for y_pred of shape [13, 3]",
+          [] { update(*metrics::mean_relative_error({.normalizer = {1, 2}}), several_numbers()); });
   refuses("[r2_score] num_regressors = -1", [] { metrics::r2_score({.num_regressors = -1}); });
 }
 

@@ -150,10 +150,24 @@ TEST_CASE("composed ops: infinities and NaN are what they are in Keras", "[ops]"
   CHECK(computed({nan, infinity, -infinity, 0}, ops::is_inf) == Numbers{0, 1, 1, 0});
   CHECK(computed({infinity, -infinity, 100}, ops::expm1) == Numbers{infinity, -1, infinity});
   CHECK(computed({infinity, -infinity}, ops::round) == Numbers{infinity, -infinity});
+  CHECK(computed({infinity, -infinity}, ops::arcsinh) == Numbers{infinity, -infinity});
+  CHECK(computed({infinity}, ops::arccosh) == Numbers{infinity});
   const auto logsumexp = [](Value x) { return ops::logsumexp(x); };
   CHECK(computed({-infinity, -infinity}, logsumexp) == Numbers{-infinity});
   CHECK(computed({-infinity, 3, -infinity}, logsumexp) == Numbers{3});
   CHECK(computed({infinity, 3}, logsumexp) == Numbers{infinity});
+}
+
+TEST_CASE("composed ops: inverse hyperbolic functions of large numbers", "[ops]") {
+  const std::vector<double> expected{46.744846, -46.744846, 46.744846};  // Keras 3.15.1
+  std::vector<double> got = computed({1e20, -1e20}, ops::arcsinh);
+  got.push_back(computed({1e20}, ops::arccosh).front());
+  CHECK(difference(got, expected, {1e-6, 4e-6}) == "");
+  for (const double each : computed({-1e8, -1e6, -1, 0.5}, ops::arccosh)) CHECK(std::isnan(each));
+  // Of float16, whose largest number is 65504.
+  const Tensor half =
+      run({tensor_of({2}, DType::float16, {300, -30000})}, [](std::span<const Value> x) { return ops::arcsinh(x[0]); });
+  CHECK(difference(half, tensor_of({2}, DType::float16, {6.397, -11.002}), {1e-2, 1e-3}) == "");
 }
 
 TEST_CASE("composed ops: extents of 0, and scalars", "[ops]") {
@@ -185,6 +199,8 @@ TEST_CASE("composed ops: what they refuse", "[ops]") {
   CHECK_THAT(refused([](Value) { return ops::arange(0, 1, 0.5, DType::int32); }), ContainsSubstring("whole numbers"));
   CHECK_THAT(refused([](Value x) { return ops::top_k(x, 4).first; }), ContainsSubstring("[top_k] k = 4 for shape [3]"));
   CHECK_THAT(refused([](Value x) { return ops::quantile(x, 1.1); }), ContainsSubstring("[quantile] q = 1.1"));
+  CHECK_THAT(refused([](Value x) { return ops::median(ops::slice(x, 0, 0, 0)); }),
+             ContainsSubstring("[median] shape [0] - expected at least one element"));
   CHECK_THAT(refused([](Value) { return ops::stack({}); }), ContainsSubstring("no tensors"));
 }
 

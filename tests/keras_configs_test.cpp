@@ -150,6 +150,22 @@ TEST_CASE("the names of functions that Keras writes as objects are read", "[conf
   CHECK(config_of<Layer>("Dense", {{"units", 2}, {"activation", function}})["activation"] == "relu");
 }
 
+TEST_CASE("the metrics in a config are those of all outputs, or of each, of which some have none", "[config]") {
+  const auto read = [](const std::string& metrics) {
+    const ModelPtr model = model_from_json(
+        R"({"class_name":"Sequential","config":[{"class_name":"Dense","config":{"units":2}}],"compile_config":{"loss":)"
+        R"("mse","metrics":)" +
+        metrics + "}}");
+    const MetricChoices& choices = model->compile_options().metrics;
+    std::vector<std::size_t> counts;
+    for (const MetricList& each : choices.list()) counts.push_back(each.size());
+    return counts;
+  };
+  CHECK(read(R"([null, ["mae"]])") == std::vector<std::size_t>{0, 1});
+  CHECK(read(R"([["mae", "mse"], null, "mae"])") == std::vector<std::size_t>{2, 0, 1});
+  CHECK(read(R"(["mae", "mse"])").empty());
+}
+
 TEST_CASE("a model of TensorFlow.js is read, alone or within its model.json", "[config]") {
   // TensorFlow.js 4.22.0: model.toJSON(), without options that have their default values.
   const std::string topology =

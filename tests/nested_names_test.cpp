@@ -146,6 +146,24 @@ TEST_CASE("JSON, clones and files keep nested structures, in the form of Keras",
   CHECK(to_json<Layer>(*loaded) == to_json<Layer>(*inner));
 }
 
+TEST_CASE("losses of outputs whose layers have names with a slash are kept in JSON", "[nested][saving]") {
+  const SymbolicTensor x = layers::input({.shape = {1}, .name = "x"});
+  Functional model({x}, {times(1, "b")->apply(x), times(2, "b/0")->apply(x), times(3, "c")->apply(x)});
+  CompileOptions how{.optimizer = optimizers::sgd()};
+  how.loss = {{"b", "mse"}, {"b/0", "mae"}, {"c", "mae"}};
+  model.compile(how);
+  const std::string text = to_json<Layer>(model);
+  CHECK_THAT(text, ContainsSubstring(R"("b/0":"mae")"));
+  const ModelPtr copy = model_from_json(text);
+  copy->set_weights(model.get_weights());
+  const Data data(column(2), {{"b", column(0)}, {"b/0", column(0)}, {"c", column(0)}});
+  CHECK(model.evaluate(data, {.verbose = 0})["loss"] == 4 + 4 + 6);
+  CHECK(copy->evaluate(data, {.verbose = 0})["loss"] == 4 + 4 + 6);
+  how.loss = {{"b/900000000", "mse"}};  // not a list of as many
+  model.compile(how);
+  CHECK_THAT(to_json<Layer>(model), ContainsSubstring(R"("loss":{"b":{"900000000":"mse"}})"));
+}
+
 TEST_CASE("keys with a slash, and keys of digits, are not paths", "[nested][saving]") {
   const SymbolicTensor a = layers::input({.shape = {1}, .name = "a"}), b = layers::input({.shape = {1}, .name = "b"});
   const Functional model({{"~20", a}, {"of~1b", b}}, {{"~20", a}, {"~~", b}});

@@ -9,7 +9,7 @@ export interface Flat {
   values: unknown[];
 }
 
-const isIndex = (part: string) => /^(0|[1-9]\d{0,8})$/.test(part);
+const isIndex = (part: string) => /^(0|[1-9]\d{0,5})$/.test(part);
 const partOf = (key: string) => (key === '' || isIndex(key) ? '~2' : '') + key.replace(/~(?=[012])/g, '~0').replaceAll('/', '~1');
 const keyOf = (part: string) => part.replace(/~[012]/g, (escape) => ['~', '/', ''][Number(escape[1])] as string);
 

@@ -22,7 +22,7 @@ bool is_escape(std::string_view text, std::size_t at) {
 }  // namespace
 
 std::ptrdiff_t index_of_part(std::string_view part) {
-  if (part.empty() || part.size() > 9 || (part.size() > 1 && part[0] == '0')) return -1;
+  if (part.empty() || part.size() > 6 || (part.size() > 1 && part[0] == '0')) return -1;
   std::ptrdiff_t index = 0;
   for (const char c : part) {
     if (c < '0' || c > '9') return -1;

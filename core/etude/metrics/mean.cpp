@@ -81,6 +81,10 @@ MetricPtr MeanRelativeError::make(const MeanRelativeErrorOptions& options) {
   const auto errors = [normalizer = options.normalizer.all(), name = options.name](Value y_true, Value y_pred) {
     check(y_true.shape() == y_pred.shape(), ErrorKind::shape, name, "y_true of shape ", y_true.shape(),
           " and y_pred of shape ", y_pred.shape(), " - expected equal shapes - check the targets.");
+    const auto numbers = static_cast<std::int64_t>(normalizer.size());
+    check(numbers == 1 || (y_pred.shape().rank() > 0 && y_pred.shape()[-1] == numbers), ErrorKind::shape, name,
+          "a normalizer of ", numbers, " numbers for y_pred of shape ", y_pred.shape(),
+          " - expected one number, or one for each output - set normalizer.");
     const Value distance = ops::absolute(ops::cast(y_true, y_pred.dtype()) - y_pred);
     return ops::divide_no_nan(distance,
                               ops::broadcast_to(ops::cast(vector_of(normalizer), y_pred.dtype()), y_pred.shape()));

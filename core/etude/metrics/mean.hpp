@@ -44,8 +44,8 @@ struct MeanTensor {
 inline constexpr Factory<MeanTensor> mean_tensor;
 
 /// The mean of |y_true - y_pred| / normalizer, and of 0 where the normalizer is 0. Throws Error(value) without a
-/// normalizer, Error(shape) for targets of another shape than the predictions. Source:
-/// keras/metrics/regression_metrics.py of Keras 2.
+/// normalizer, Error(shape) for targets of another shape than the predictions, and for another number of normalizers
+/// than outputs. Source: keras/metrics/regression_metrics.py of Keras 2.
 struct MeanRelativeError {
   static constexpr ClassText about{.name = "MeanRelativeError",
                                    .text = "Mean of absolute errors that are divided by a normalizer.",

@@ -17,19 +17,19 @@ void Metric::reset_state() {
 }
 
 void Metric::merge_state(const std::vector<std::shared_ptr<Metric>>& others) {
-  for (const std::shared_ptr<Metric>& other : others) {
-    const auto fits = [](const Variable& to, const Variable& from) { return to.shape() == from.shape(); };
+  const auto fits = [](const Variable& to, const Variable& from) { return to.shape() == from.shape(); };
+  for (const std::shared_ptr<Metric>& other : others)
     check(std::ranges::equal(variables_, other->variables_, fits), ErrorKind::value, name_, "the state of \"",
           other->name_,
           "\", which has other variables - expected a metric of the same class and options, and a batch "
           "for both - pass others to merge_state.");
+  for (const std::shared_ptr<Metric>& other : others)
     for (std::size_t i = 0; i < variables_.size(); ++i) {
       Tensor sum = variables_[i].value().astype(DType::float64);
       const Tensor more = other->variables_[i].value().astype(DType::float64);
       std::ranges::transform(sum.data<double>(), more.data<double>(), sum.data<double>().begin(), std::plus<>());
       variables_[i].assign(sum);
     }
-  }
 }
 
 Variable Metric::add_variable(const std::string& name, const Shape& shape) {

@@ -51,15 +51,19 @@ Value arccos(Value x) {
   const Value number = to_floats(x);
   return 2 * arctan(sqrt((1 - number) / (1 + number)));
 }
-// Of |x|, because x + sqrt(x² + 1) cancels below 0. The sign is a constant of the gradient, which is 1 at 0.
+// Of |x|, because x + sqrt(x² + 1) cancels below 0. The sign is a constant of the gradient, which is 1 at 0. Beyond 1
+// the root is that of 1 + 1 / x², because x² may overflow.
 Value arcsinh(Value x) {
   const Value number = to_floats(x), one = scalar(1, number);
   const Value sign_of = where(less(number, scalar(0, number)), -one, one), size = number * sign_of;
-  return sign_of * log1p(size + square(size) / (1 + sqrt(1 + square(size))));
+  const Value is_large = less(one, size), large = where(is_large, size, one);
+  const Value part = where(is_large, 1 / large, size), root = sqrt(1 + square(part));
+  return sign_of * (log(large) + log1p(where(is_large, root, part + square(part) / (1 + root))));
 }
+// Two roots: the product of their arguments may overflow, and is positive below -1, too.
 Value arccosh(Value x) {
   const Value more = to_floats(x) - 1;
-  return log1p(more + sqrt(more * (more + 2)));
+  return log1p(more + sqrt(more) * sqrt(more + 2));
 }
 Value arctanh(Value x) {
   const Value number = to_floats(x);

@@ -50,7 +50,8 @@ Value is_nan(Value x);
 /// Whether x is infinite.
 Value is_inf(Value x);
 
-/// The angle of the point (x, y), in radians: from -pi to pi. Shapes broadcast. An angle of (0, 0) is 0.
+/// The angle of the point (x, y), in radians: from -pi to pi. Shapes broadcast. An angle of (0, 0) is 0, and -0 counts
+/// as 0.
 Value arctan2(Value y, Value x);
 /// Whether a and b differ. Shapes broadcast.
 Value not_equal(Value a, Value b);

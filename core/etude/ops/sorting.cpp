@@ -64,6 +64,14 @@ Value fraction_of(Value sorted, double q, const char* where) {
   return low * (1 - (place - below)) + squeeze(slice(sorted, -1, at + 1, 1), -1) * (place - below);
 }
 
+/// A fraction of the elements along `axes`; NaN, which is the last one, if there is one.
+Value quantile_along(Value x, double q, const std::vector<std::ptrdiff_t>& axes, bool keepdims, const char* name) {
+  const Rows rows = rows_along(to_floats(x), axes, name);
+  const Value sorted = sort(rows.values), last = squeeze(slice(sorted, -1, sorted.shape()[-1] - 1, 1), -1);
+  const Value result = where(equal(last, last), fraction_of(sorted, q, name), last);
+  return keepdims ? reshape(result, rows.kept) : result;
+}
+
 }  // namespace
 
 Value argsort(Value x, std::ptrdiff_t axis, bool descending) {
@@ -93,14 +101,11 @@ Value quantile(Value x, const std::vector<double>& q, const std::vector<std::ptr
 }
 
 Value quantile(Value x, double q, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
-  const Rows rows = rows_along(to_floats(x), axes, "quantile");
-  const Value sorted = sort(rows.values), last = squeeze(slice(sorted, -1, sorted.shape()[-1] - 1, 1), -1);
-  const Value result = where(equal(last, last), fraction_of(sorted, q, "quantile"), last);
-  return keepdims ? reshape(result, rows.kept) : result;
+  return quantile_along(x, q, axes, keepdims, "quantile");
 }
 
 Value median(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
-  return quantile(x, 0.5, axes, keepdims);
+  return quantile_along(x, 0.5, axes, keepdims, "median");
 }
 
 }  // namespace ops

@@ -19,7 +19,7 @@ Value sort(Value x, std::ptrdiff_t axis = -1);
 std::pair<Value, Value> top_k(Value x, std::int64_t k);
 /// The values below which the fractions q of the elements along `axes` are, interpolated: [number of fractions, ..], or
 /// [..] for one of them in quantile(x, 0.5). Without `axes`: of all elements. NaN if an element is NaN. Throws
-/// Error(value) for fractions outside of [0, 1].
+/// Error(value) for fractions outside of [0, 1], Error(shape) without an element.
 Value quantile(Value x, const std::vector<double>& q, const std::vector<std::ptrdiff_t>& axes = {},
                bool keepdims = false);
 Value quantile(Value x, double q, const std::vector<std::ptrdiff_t>& axes = {}, bool keepdims = false);

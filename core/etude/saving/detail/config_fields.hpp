@@ -160,6 +160,7 @@ template <class T> void read_field(const Json& json, Choice<T>& field, const Fie
   field = json.is_string() ? Choice<T>(json.get<std::string>()) : Choice<T>(object_from_json<T>(json));
 }
 inline void read_field(const Json& json, JitCompile& field, const FieldPlace& place) {
+  if (json.is_null()) return;
   if (!json.is_boolean() && json != "auto") place.wrong(json, "true, false or \"auto\"");
   field = json.is_boolean() ? JitCompile(json.get<bool>()) : JitCompile("auto");
 }
@@ -202,7 +203,7 @@ template <class T> void read_field(const Json& json, PerOutput<T>& field, const 
 }
 /// An array for all outputs, an array of arrays, or an object by their names.
 inline void read_field(const Json& json, MetricChoices& field, const FieldPlace& place) {
-  if (json.is_array() && (json.empty() || !json.front().is_array())) {
+  if (json.is_array() && is_for_one_output<MetricList>(json)) {
     MetricList all;
     read_field(json, all, place);
     field = MetricChoices(std::move(all));

@@ -28,6 +28,21 @@ void add_leaves(const Json& json, const std::string& path, bool (*is_leaf)(const
   for (const std::string& key : keys) add_leaves(json[key], before + part_of_key(key), is_leaf, leaves);
 }
 
+/// Whether the place of `path` is within that of another path, or is a key of what is a list by another path.
+bool is_within_any(std::string_view path, std::span<const std::string> paths) {
+  return std::ranges::any_of(paths, [&](std::string_view other) {
+    const auto [end, end_of_other] = std::ranges::mismatch(path, other);
+    if (end == path.end()) return false;
+    if (end_of_other == other.end()) return *end == '/';
+    const auto part_in = [](std::string_view text, std::size_t at) {
+      const std::size_t begin = at ? text.rfind('/', at - 1) + 1 : 0;
+      return text.substr(begin, text.find('/', at) - begin);
+    };
+    const auto at = static_cast<std::size_t>(end - path.begin());
+    return index_of_part(part_in(path, at)) < 0 && index_of_part(part_in(other, at)) >= 0;
+  });
+}
+
 }  // namespace
 
 bool Leaves::listed() const {
@@ -42,6 +57,10 @@ Leaves leaves_of(const Json& json, bool (*is_leaf)(const Json&)) {
 
 Json nested(std::span<const std::string> paths, Json leaves) {
   Json result;
+  if (std::ranges::any_of(paths, [&](const std::string& path) { return is_within_any(path, paths); })) {
+    for (std::size_t i = 0; i < paths.size(); ++i) result[paths[i]] = std::move(leaves[i]);
+    return result;
+  }
   for (std::size_t i = 0; i < paths.size(); ++i) {
     Json* at = &result;
     for_each_part(paths[i], [&](std::string_view part) {

@@ -19,7 +19,8 @@ struct Leaves {
 };
 /// The leaves of `json`: all that is neither an object nor an array, and that for which is_leaf() is true.
 Leaves leaves_of(const Json& json, bool (*is_leaf)(const Json&));
-/// Objects and arrays that have these leaves at these paths. Throws Error(value) for paths that exclude each other.
+/// Objects and arrays that have these leaves at these paths; or one object, if these are names with a "/" that do not
+/// form a structure. Throws Error(value) for the same path twice, and for a list of too many elements.
 Json nested(std::span<const std::string> paths, Json leaves);
 
 }  // namespace etude
