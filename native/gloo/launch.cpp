@@ -148,7 +148,11 @@ int launch(const Options& options) {
   ::sigemptyset(&handled);
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&handled, number);
   ::sigprocmask(SIG_BLOCK, &handled, &before);
-  if (!std::getenv("ETUDE_SECRET") && !std::getenv("ETUDE_SECRET_FILE"))
+  const auto has = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value && *value;
+  };
+  if (!has("ETUDE_SECRET") && !has("ETUDE_SECRET_FILE"))
     ::setenv("ETUDE_SECRET", etude::secret::hexadecimal(etude::secret::random_bytes()).c_str(), 1);
   const sockets::Socket signals(::signalfd(-1, &handled, SFD_CLOEXEC));
   for (int restarts = 0;; ++restarts) {
