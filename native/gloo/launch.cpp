@@ -146,7 +146,11 @@ int run_once(const Options& options, int restarts, int signals, const sigset_t& 
 int launch(const Options& options) {
   sigset_t handled, before;
   ::sigemptyset(&handled);
-  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&handled, number);
+  ::sigaddset(&handled, SIGCHLD);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {  // those that are ignored stay so: nohup ignores SIGHUP
+    struct sigaction given{};
+    if (::sigaction(number, nullptr, &given) == 0 && given.sa_handler != SIG_IGN) ::sigaddset(&handled, number);
+  }
   ::sigprocmask(SIG_BLOCK, &handled, &before);
   const auto has = [](const char* name) {
     const char* const value = std::getenv(name);

@@ -318,6 +318,10 @@ TEST_CASE("etude-launch: each process has its rank, and the first failure ends a
   CHECK(launch("-n 3 --max-restarts 1 -- sh -c 'test $ETUDE_RESTARTS = 2'") == 1);
   CHECK(launch("-n 2 ./no_such_program") == 127);
   CHECK(launch("-n 2 -- sh -c 'test ${#ETUDE_SECRET} = 64'") == 0);
+  // A signal that the launcher's parent ignores, as nohup does, does not end it: it starts the program again.
+  std::signal(SIGHUP, SIG_IGN);
+  CHECK(launch("-n 1 --max-restarts 1 -- sh -c 'kill -HUP $PPID; test $ETUDE_RESTARTS = 1'") == 0);
+  std::signal(SIGHUP, SIG_DFL);
   CHECK(launch("-n 1 test -n text") == 0);  // words behind the program are those of the program
 }
 
