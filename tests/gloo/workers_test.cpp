@@ -185,8 +185,9 @@ TEST_CASE("connect_workers: only a process with the secret of the chief is accep
   const std::string chief = free_address(), secret(16, 'a'), other(16, 'b');
   const auto connected = [&](int rank, const std::string& own) -> std::string {
     try {
-      connect_workers({.rank = rank, .size = 2, .chief = chief, .secret = own},
-                      {.connect_timeout = milliseconds(15'000)});
+      const auto workers = connect_workers({.rank = rank, .size = 2, .chief = chief, .secret = own},
+                                           {.connect_timeout = milliseconds(15'000)});
+      workers->all_gather(rank);  // none ends while the other still connects
     } catch (const CollectiveError& error) {
       return error.what();
     }
