@@ -164,7 +164,7 @@ TEST_CASE("a wrong config names its member", "[search]") {
                search_config_from_json(
                    R"({"name": "a b", "searcher": {"name": "single", "metric": "loss"}, "hyperparameters": {}})");
              }),
-             ContainsSubstring("\"name\" is \"a b\""));
+             ContainsSubstring("name = \"a b\""));
 }
 
 // ---- rungs and brackets ----

@@ -131,6 +131,8 @@ std::string secret_in(const Environment& environment) {
   const std::vector<std::byte> bytes = read_file(*path);
   std::string secret(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   while (secret.ends_with('\n') || secret.ends_with('\r')) secret.pop_back();
+  check(!secret.empty(), ErrorKind::value, where, "ETUDE_SECRET_FILE = \"", *path,
+        "\", a file without a secret - expected a random text of 16 characters or more - write one.");
   return secret;
 }
 

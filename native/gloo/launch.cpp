@@ -146,9 +146,17 @@ int run_once(const Options& options, int restarts, int signals, const sigset_t& 
 int launch(const Options& options) {
   sigset_t handled, before;
   ::sigemptyset(&handled);
-  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&handled, number);
+  ::sigaddset(&handled, SIGCHLD);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {  // those that are ignored stay so: nohup ignores SIGHUP
+    struct sigaction given{};
+    if (::sigaction(number, nullptr, &given) == 0 && given.sa_handler != SIG_IGN) ::sigaddset(&handled, number);
+  }
   ::sigprocmask(SIG_BLOCK, &handled, &before);
-  if (!std::getenv("ETUDE_SECRET") && !std::getenv("ETUDE_SECRET_FILE"))
+  const auto has = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value && *value;
+  };
+  if (!has("ETUDE_SECRET") && !has("ETUDE_SECRET_FILE"))
     ::setenv("ETUDE_SECRET", etude::secret::hexadecimal(etude::secret::random_bytes()).c_str(), 1);
   const sockets::Socket signals(::signalfd(-1, &handled, SFD_CLOEXEC));
   for (int restarts = 0;; ++restarts) {

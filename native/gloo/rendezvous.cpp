@@ -258,7 +258,7 @@ RendezvousClient::RendezvousClient(const sockets::Address& chief, int rank, int 
   for (;;) {
     socket_ = sockets::connect_to(chief, deadline, reason);
     if (!socket_) fail(0, "no connection to " + where + ": " + reason);
-    reason = greet(rank, size, secret, std::min(deadline, steady_clock::now() + greeting));
+    reason = greet(rank, size, secret, deadline);
     if (reason.empty()) return;
     if (reason == other_secret || steady_clock::now() + milliseconds(50) >= deadline)
       fail(0, where + " refuses this process: " + reason);
@@ -267,13 +267,14 @@ RendezvousClient::RendezvousClient(const sockets::Address& chief, int rank, int 
 }
 
 std::string RendezvousClient::greet(int rank, int size, const std::string& secret, sockets::Deadline deadline) {
-  const std::optional<Message> first = sockets::receive(socket_, deadline);
+  const std::optional<Message> first = sockets::receive(socket_, std::min(deadline, steady_clock::now() + greeting));
   if (!first || first->kind != challenge || first->fields.size() != 1) return "no challenge of a chief";
   const std::string& nonce = first->fields[0];
   const std::string own = secret::random_bytes();
   Message greeting{hello, {std::to_string(rank), std::to_string(size), std::to_string(generation_), own}};
   const std::vector<std::string>& fields = greeting.fields;
   greeting.fields.push_back(proof(secret, "worker", {nonce, fields[0], fields[1], fields[2], own}));
+  // However slow this process is: if the chief has accepted it, to connect again would look like its end.
   const std::optional<Message> reply =
       sockets::send(socket_, greeting, deadline) ? sockets::receive(socket_, deadline) : std::nullopt;
   if (!reply || reply->fields.size() != 1) return "no answer";

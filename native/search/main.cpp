@@ -26,12 +26,16 @@ struct Options {
   std::vector<std::string> program;
 };
 
-/// Signals, which are read instead of interrupting anything.
+/// Signals, which are read instead of interrupting anything. Those that are ignored stay so: nohup ignores SIGHUP.
 class Signals {
  public:
   Signals() {
     ::sigemptyset(&handled_);
-    for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&handled_, number);
+    ::sigaddset(&handled_, SIGCHLD);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction before{};
+      if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) ::sigaddset(&handled_, number);
+    }
     ::sigprocmask(SIG_BLOCK, &handled_, nullptr);
     ::signal(SIGCHLD, SIG_DFL);  // if it was ignored, the statuses of children would be lost
   }

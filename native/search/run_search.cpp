@@ -61,6 +61,8 @@ class Runner {
     load();
     while (!search_.done() && !(interrupted_ && !any_process())) {
       if (!interrupted_) start_waiting();
+      check(any_process(), ErrorKind::data, where, '"', state_path(),
+            "\" is damaged: no trial is left to run - expected the state of a search - remove the folder.");
       if (wait()) interrupt();
       poll();
     }
@@ -87,6 +89,7 @@ class Runner {
                         {"restarts", r.restarts},
                         {"read", each.read},
                         {"invalid", each.invalid},
+                        {"stopped", r.stopped},
                         {"progress", r.progress},
                         {"metric", json_of(r.metric)},
                         {"time", json_of(r.time)},
@@ -145,7 +148,7 @@ class Runner {
     r.metric = number_of(json.at("metric"));
     r.time = number_of(json.at("time"));
     r.best = number_of(json.at("best"));
-    r.stopped = search_.stopped(r.trial) && is_early(r);
+    r.stopped = json.at("stopped").get<bool>();
     trial.read = json.at("read").get<std::uint64_t>();
     trial.invalid = json.at("invalid").get<bool>();
     return trial;
@@ -201,7 +204,8 @@ class Runner {
       changed_ = trial.reported = true;
       const MetricsLine line = parse_metrics_line(text, searcher.metric, searcher.time_metric);
       if (line.kind == MetricsLine::Kind::invalid) trial.invalid = true;
-      if (line.kind == MetricsLine::Kind::progress) trial.report.progress = line.progress;
+      if (line.kind == MetricsLine::Kind::progress && line.progress >= 0 && line.progress <= 1)
+        trial.report.progress = line.progress;
       if (line.kind == MetricsLine::Kind::damaged) tell(trial, "warning: a line of metrics.jsonl is no JSON object");
       if (line.kind == MetricsLine::Kind::validation) validated(trial, line);
     }

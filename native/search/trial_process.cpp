@@ -92,12 +92,17 @@ TrialProcess::~TrialProcess() {
 
 std::optional<int> TrialProcess::exit_status() {
   if (status_) return status_;
-  int status = 0;
-  const pid_t ended = ::waitpid(process_, &status, WNOHANG);
-  if (ended == process_)
+  siginfo_t info{};
+  const bool known = ::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  if (known && info.si_pid == process_) {
+    // Before the number of the group is free for others: what a script has started and left would disturb the next run.
+    ::kill(-process_, SIGKILL);
+    int status = 0;
+    ::waitpid(process_, &status, 0);
     status_ = WIFSIGNALED(status) ? exit_after_signal + WTERMSIG(status) : WEXITSTATUS(status);
-  else if (ended < 0 && errno == ECHILD)  // this process ignores SIGCHLD: the status is lost
+  } else if (!known && errno == ECHILD) {  // this process ignores SIGCHLD: the status is lost
     status_ = exit_after_signal + SIGKILL;
+  }
   return status_;
 }
 

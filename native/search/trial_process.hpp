@@ -20,7 +20,8 @@ class TrialProcess {
   TrialProcess(const TrialProcess&) = delete;
   TrialProcess& operator=(const TrialProcess&) = delete;
 
-  /// Its exit status once it has ended, 128 + n if signal n ended it. Does not wait.
+  /// Its exit status once it has ended, 128 + n if signal n ended it. Does not wait. Processes that it started and left
+  /// are killed then.
   std::optional<int> exit_status();
   /// Asks it to end: SIGTERM.
   void terminate() const;

@@ -119,6 +119,8 @@ TEST_CASE("cluster_from_environment: the secret is a variable, or the content of
   CHECK(read({{"ETUDE_SECRET_FILE", path}}).secret == "of the file");
   CHECK(read({{"ETUDE_SECRET", "given"}, {"ETUDE_SECRET_FILE", path}}).secret == "given");
   CHECK_THAT(error_of([&] { read({{"ETUDE_SECRET_FILE", path + "s"}}); }), ContainsSubstring(path + "s"));
+  std::ofstream(path) << "\n";
+  CHECK_THAT(error_of([&] { read({{"ETUDE_SECRET_FILE", path}}); }), ContainsSubstring("a file without a secret"));
 }
 
 TEST_CASE("cluster_from_environment: srun and mpirun, on one machine without an address", "[cluster]") {

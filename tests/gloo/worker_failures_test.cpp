@@ -2,11 +2,13 @@
 
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <csignal>
 #include <etude/etude.hpp>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <string_view>
 #include <thread>
@@ -53,22 +55,33 @@ class AfterSteps : public Callback {
   int steps_ = 0;
 };
 
+/// An atomic value of all processes.
+template <class T> class Shared {
+ public:
+  Shared()
+      : at_(new(::mmap(nullptr, sizeof(Atomic), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Atomic()) {}
+  ~Shared() { ::munmap(at_, sizeof(Atomic)); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  void set(T value) { *at_ = value; }
+  T get() const { return *at_; }
+
+ private:
+  using Atomic = std::atomic<T>;
+  Atomic* at_;
+};
+
 /// A moment that all processes can read.
 class SharedMoment {
  public:
-  SharedMoment()
-      : at_(new(::mmap(nullptr, sizeof(Moment), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Moment) {}
-  ~SharedMoment() { ::munmap(at_, sizeof(Moment)); }
-  SharedMoment(const SharedMoment&) = delete;
-  SharedMoment& operator=(const SharedMoment&) = delete;
-  void set() { *at_ = steady_clock::now().time_since_epoch().count(); }
+  void set() { at_.set(steady_clock::now().time_since_epoch().count()); }
   double seconds_since() const {
-    return std::chrono::duration<double>(steady_clock::now().time_since_epoch() - steady_clock::duration(*at_)).count();
+    return std::chrono::duration<double>(steady_clock::now().time_since_epoch() - steady_clock::duration(at_.get()))
+        .count();
   }
 
  private:
-  using Moment = std::atomic<steady_clock::rep>;
-  Moment* at_;
+  Shared<steady_clock::rep> at_;
 };
 
 /// The number of repetitions: many if ETUDE_CAMPAIGN is "long", as ./dev test cluster kills sets it.
@@ -136,7 +149,7 @@ TEST_CASE(
     return train(workers, {callbacks::backup_and_restore({.backup_dir = scratch.path() + "/c", .save_freq = 1})});
   });
   CHECK((last == undisturbed));
-  CHECK(killed > kills / 2);
+  CHECK(killed > kills / 5);  // on a fast machine many have completed before
   WARN(killed << " of " << kills << " runs were killed; " << completed << " processes had completed");
 }
 
@@ -166,6 +179,63 @@ TEST_CASE("multi-worker: SIGTERM to one process ends all of them with status 143
   for (const std::string& report : run(0)) CHECK((report == "7 " + undisturbed.front()));  // 12 steps less 5
 }
 
+TEST_CASE("multi-worker: of processes that are asked to end, none does before the checkpoint is stored", "[gloo]") {
+  /// Slow to complete a file.
+  class SlowDisk : public MemoryVfs {
+   public:
+    explicit SlowDisk(Shared<bool>& complete) : complete_(complete) {}
+    void rename(const std::string& from, const std::string& to) override {
+      complete_.set(false);
+      std::this_thread::sleep_for(milliseconds(100));
+      MemoryVfs::rename(from, to);
+      complete_.set(true);
+    }
+
+   private:
+    Shared<bool>& complete_;
+  };
+  /// Looks at the end of a process.
+  class AtEnd : public Callback {
+   public:
+    explicit AtEnd(std::function<void()> call) : call_(std::move(call)) {}
+    void release() noexcept override { call_(); }
+
+   private:
+    std::function<void()> call_;
+  };
+  const bool as_trial = GENERATE(false, true);
+  CAPTURE(as_trial);
+  Shared<bool> complete, seen;
+  std::vector<int> statuses;
+  const Reports reports = run_workers(
+      2,
+      [&](const std::shared_ptr<Workers>& workers) {
+        const int rank = workers->rank();
+        const auto disk = std::make_shared<SlowDisk>(complete);
+        std::vector<CallbackPtr> callbacks{std::make_shared<AtEnd>([&, rank] {
+                                             if (rank == 1) seen.set(complete.get());
+                                           }),
+                                           std::make_shared<AfterSteps>([rank](int steps) {
+                                             if (steps == 5 && rank == 1) ::raise(SIGTERM);
+                                           })};
+        std::optional<experiment::Context> context;
+        if (as_trial)
+          callbacks.push_back(std::make_shared<experiment::TrainingCallback>(
+              context.emplace(experiment::Config{.tensorboard = false, .workers = workers, .files = disk}),
+              experiment::TrainingOptions{.checkpoint_freq = std::nullopt}));
+        else
+          callbacks.push_back(
+              callbacks::backup_and_restore({.backup_dir = "c", .save_before_preemption = true, .files = disk}));
+        return train(workers, callbacks);
+      },
+      std::chrono::seconds(15), 20, &statuses);
+  CHECK(seen.get());
+  if (as_trial)
+    for (const std::string& report : reports) CHECK_THAT(report, ContainsSubstring("the trial was preempted"));
+  else
+    CHECK(statuses == std::vector{143, 143});
+}
+
 TEST_CASE("multi-worker: a process that is slower than the deadline is an error in the others, and in itself",
           "[gloo]") {
   const auto run = [](milliseconds pause, milliseconds timeout) {
@@ -185,7 +255,7 @@ TEST_CASE("multi-worker: a process that is slower than the deadline is an error 
         timeout);
   };
   CHECK(run(milliseconds(300), milliseconds(10'000)) == Reports{"done", "done"});
-  const Reports failed = run(milliseconds(2500), milliseconds(500));
+  const Reports failed = run(milliseconds(3500), milliseconds(1500));
   CHECK(failed[0] == "1 all_reduce");
   CHECK_THAT(failed[1], ContainsSubstring(" all_reduce"));
 }

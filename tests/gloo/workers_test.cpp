@@ -185,8 +185,9 @@ TEST_CASE("connect_workers: only a process with the secret of the chief is accep
   const std::string chief = free_address(), secret(16, 'a'), other(16, 'b');
   const auto connected = [&](int rank, const std::string& own) -> std::string {
     try {
-      connect_workers({.rank = rank, .size = 2, .chief = chief, .secret = own},
-                      {.connect_timeout = milliseconds(3000)});
+      const auto workers = connect_workers({.rank = rank, .size = 2, .chief = chief, .secret = own},
+                                           {.connect_timeout = milliseconds(15'000)});
+      workers->all_gather(rank);  // none ends while the other still connects
     } catch (const CollectiveError& error) {
       return error.what();
     }
@@ -200,7 +201,7 @@ TEST_CASE("connect_workers: only a process with the secret of the chief is accep
       return connected(1, secret);
     }
     const std::string text = connected(1, process == 2 ? other : process == 3 ? "" : secret + "a");
-    return text + (steady_clock::now() - began < milliseconds(5000) ? " at once" : " late");
+    return text + (steady_clock::now() - began < milliseconds(10'000) ? " at once" : " late");
   });
   CHECK(reports[0] == "connected");
   CHECK(reports[1] == "connected");
@@ -214,14 +215,14 @@ TEST_CASE("connect_workers: only a process with the secret of the chief is accep
     std::thread chief_without([&] {
       sockets::Socket socket;
       while (!(socket = sockets::Socket(::accept(listening.get(), nullptr, nullptr)))) std::this_thread::yield();
-      const auto soon = steady_clock::now() + milliseconds(3000);
+      const auto soon = steady_clock::now() + milliseconds(15'000);
       sockets::send(socket, {10, {"nonce"}}, soon);
       if (sockets::receive(socket, soon)) sockets::send(socket, {2, {std::string(32, 'x')}}, soon);
     });
     std::string text = "connected";
     try {
       RendezvousClient({"127.0.0.1", std::to_string(sockets::port_of(listening))}, 1, 2, 0, secret,
-                       steady_clock::now() + milliseconds(3000));
+                       steady_clock::now() + milliseconds(15'000));
     } catch (const CollectiveError& error) {
       text = error.what();
     }
@@ -258,14 +259,14 @@ TEST_CASE("the chief closes connections with messages that are too long, and sil
     sockets::Socket listening = sockets::listen_at({"127.0.0.1", "0"}, reason);
     const sockets::Address address{"127.0.0.1", std::to_string(sockets::port_of(listening))};
     const RendezvousServer server(std::move(listening), 2, 0, "");
-    const auto soon = [] { return steady_clock::now() + milliseconds(3000); };
-    // Whether the server closes a connection that sends this.
+    const auto soon = [] { return steady_clock::now() + milliseconds(15'000); };
+    // Whether the server closes a connection that sends this, earlier than a silent one.
     const auto closed = [&](const std::string& bytes) {
       const sockets::Socket socket = sockets::connect_to(address, soon(), reason);
       if (!sockets::receive(socket, soon())) return false;  // the challenge
       ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       const auto began = steady_clock::now();
-      return !sockets::receive(socket, soon()) && steady_clock::now() - began < milliseconds(2000);
+      return !sockets::receive(socket, soon()) && steady_clock::now() - began < milliseconds(4000);
     };
     const std::string largest("\xff\xff\xff\x7f", 4), beyond_a_greeting("\x01\x02\0\0", 4), empty(4, '\0');
     for (const std::string& bytes : {largest, beyond_a_greeting, empty, std::string("GET / HTTP/1.1\r\n\r\n"),
@@ -277,7 +278,7 @@ TEST_CASE("the chief closes connections with messages that are too long, and sil
     RendezvousClient chief(address, 0, 2, 0, "", soon()), worker(address, 1, 2, 0, "", soon());
     chief.set("key", "value");
     const std::string value = worker.get("key", soon());
-    return value + (steady_clock::now() - began < milliseconds(2000) ? " soon" : " late");
+    return value + (steady_clock::now() - began < milliseconds(4000) ? " soon" : " late");
   });
   CHECK(reports == Reports{"value soon"});
 }
@@ -318,6 +319,10 @@ TEST_CASE("etude-launch: each process has its rank, and the first failure ends a
   CHECK(launch("-n 3 --max-restarts 1 -- sh -c 'test $ETUDE_RESTARTS = 2'") == 1);
   CHECK(launch("-n 2 ./no_such_program") == 127);
   CHECK(launch("-n 2 -- sh -c 'test ${#ETUDE_SECRET} = 64'") == 0);
+  // A signal that the launcher's parent ignores, as nohup does, does not end it: it starts the program again.
+  std::signal(SIGHUP, SIG_IGN);
+  CHECK(launch("-n 1 --max-restarts 1 -- sh -c 'kill -HUP $PPID; test $ETUDE_RESTARTS = 1'") == 0);
+  std::signal(SIGHUP, SIG_DFL);
   CHECK(launch("-n 1 test -n text") == 0);  // words behind the program are those of the program
 }
 

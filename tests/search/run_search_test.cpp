@@ -1,3 +1,4 @@
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "etude/base/error.hpp"
 #include "etude/experiment/search/run_search.hpp"
 #include "scratch_folder.hpp"
 #include "support.hpp"
@@ -173,6 +175,53 @@ TEST_CASE("an interrupted search asks its trials to save, and continues later", 
   CHECK(text_of(second) == R"(1 {"x":1} finished 1, 2 {"x":2} finished 2)");
   CHECK(second.trials[0].time == 2);
   CHECK(second.trials[1].restarts == 0);
+}
+
+TEST_CASE("what a trial has started and left is killed when the trial ends", "[search]") {
+  const ScratchFolder folder("search", ScratchFolder::memory);
+  const SearchConfig config = config_of(folder, {.name = "single"}, {1});
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // so that this process can wait for what the trial has left
+  CHECK(run_search(config, options_of("sleep 15 & echo $! > left; report 1; exit 0")).done);
+  int status = 0;
+  const pid_t left = std::stoi(text_in(config.storage + "/trial_1/left"));
+  CHECK(::waitpid(left, &status, 0) == left);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGKILL);
+}
+
+TEST_CASE("a search that has ended is restored with the same trials, whatever they reported", "[search]") {
+  const ScratchFolder folder("search", ScratchFolder::memory);
+  const SearcherOptions asha{.name = "asha", .max_time = 3, .max_trials = 3, .divisor = 3, .max_rungs = 2};
+  const SearchConfig config = config_of(folder, asha, {1, 2, 3, 4, 5, 6, 7, 8});
+  // A trial that is stopped after one step reports the third one, too.
+  const char* program = R"(
+    trap '' TERM; for progress in null -1 1e300; do echo "{\"progress\":$progress}" >> metrics.jsonl; done
+    report 1; report 3)";
+  const std::string ended = text_of(run_search(config, options_of(program)));
+  CHECK_THAT(ended, ContainsSubstring("stopped"));
+  const SearchResult restored = run_search(config, options_of(program));
+  CHECK(restored.done);
+  CHECK(text_of(restored) == ended);
+  for (const TrialReport& each : restored.trials) CHECK(each.progress == 0);
+}
+
+TEST_CASE("a state of a search without a trial that can run is an error", "[search]") {
+  const ScratchFolder folder("search", ScratchFolder::memory);
+  const SearchConfig config = config_of(folder, {.name = "single"}, {1});
+  SearchRunOptions options = options_of("report 1");
+  options.report = [](const TrialReport&, const std::string& change) {
+    if (change == "running") throw Error(ErrorKind::state, "stop");
+  };
+  CHECK(error_of([&] { run_search(config, options); }) == "stop");
+  const std::string path = config.storage + "/search.json";
+  std::string state = text_in(path);
+  const std::string waiting = "\"status\":0", finished = "\"status\":3";
+  REQUIRE(state.find(waiting) != std::string::npos);
+  state.replace(state.find(waiting), waiting.size(), finished);
+  std::ofstream(path) << state;
+  CHECK_THAT(error_of([&] { run_search(config, options_of("report 1")); }),
+             ContainsSubstring("search.json\" is damaged: no trial is left to run"));
 }
 
 TEST_CASE("a search that is killed at any change finishes with the same trials", "[search]") {

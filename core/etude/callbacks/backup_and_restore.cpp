@@ -129,6 +129,8 @@ void BackupAndRestore::save(const Checkpoint& state) {
 void BackupAndRestore::end_process() {
   if (unsaved_) save(*unsaved_);
   if (store_) store_->wait();
+  // When the first process ends, its launcher may end the others at once: all wait until the checkpoint is stored.
+  if (Workers* const workers = model().strategy()->others()) workers->all_gather(0);
   for (const CallbackPtr& callback : model().training()->callbacks())
     if (callback.get() != this) callback->release();
   termination_->exit();

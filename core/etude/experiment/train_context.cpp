@@ -18,7 +18,7 @@ constexpr const char* where = "experiment";
 std::pair<std::string, std::int64_t> steps_in(std::string_view line, const std::string& path) {
   try {
     const Json json = parse_json(line, path);
-    if (json.is_object() && json.contains("group"))
+    if (json.is_object() && json.contains("group") && json.at("steps_completed").is_number_integer())
       return {json.at("group").get<std::string>(), json.at("steps_completed").get<std::int64_t>()};
   } catch (const Error&) {
     // Not JSON, as a loss of power may leave it.

@@ -201,6 +201,8 @@ void TrainingCallback::store(Checkpoint state, std::optional<double> score) {
 void TrainingCallback::end() {
   if (unsaved_) store(std::move(unsaved_->state), unsaved_->score);
   context_.preempt.acknowledge();
+  // When the first process ends, its launcher may end the others at once: all wait until the checkpoint is stored.
+  if (Workers* const workers = context_.workers()) workers->all_gather(0);
   throw Preempted();
 }
 

@@ -42,8 +42,8 @@ struct SearchRunOptions {
   double grace = 30;
   /// The files; host().files if null. The trials' own files are the system's.
   std::shared_ptr<Vfs> files = {};
-  /// Waits that long, in seconds, or until a child process ends. Returns whether the search should be interrupted.
-  /// Sleeps if empty.
+  /// Waits that long, in seconds, or until a child process ends. Returns whether the search should be interrupted; if
+  /// it returns that again, the trials are killed without waiting for `grace`. Sleeps if empty.
   std::function<bool(double seconds)> wait = {};
   /// The seconds between two looks at the trials' files.
   double interval = 0.1;

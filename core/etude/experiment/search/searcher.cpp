@@ -8,6 +8,7 @@
 #include <set>
 
 #include "etude/base/error.hpp"
+#include "etude/experiment/cluster_info.hpp"
 #include "etude/saving/detail/json.hpp"
 
 namespace etude::experiment {
@@ -120,12 +121,7 @@ void check_searcher(const SearcherOptions& searcher, const Hyperparameters& spac
 }
 
 void check_search_config(const SearchConfig& config) {
-  const auto valid = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-';
-  };
-  check(!config.name.empty() && std::ranges::all_of(config.name, valid), ErrorKind::value, where, "\"name\" is \"",
-        config.name, "\" - expected letters, digits, \".\", \"_\" and \"-\" - choose another name.");
+  check_id(config.name, "name");
   check(!config.storage.empty(), ErrorKind::value, where, "\"storage\" is empty - expected a folder - name one.");
   check(config.max_restarts >= 0, ErrorKind::value, where, "\"max_restarts\" is ", config.max_restarts,
         " - expected 0 or more - 5 is the default.");
