@@ -4,11 +4,12 @@
 // `within` names the part that alone calls its doors, and has what both use. It comes later in this list.
 export const parts = {
   data: { bindings: ['data', 'utils', 'predict'], classes: [], functions: ['of_dataset', 'of_creator', 'arrays_in_npz', 'arrays_to_npz'] },
+  keras2: { within: 'formats', bindings: [], classes: [], functions: ['load_h5', 'find_keras2_weights'] },
   formats: {
     within: 'saving',
     bindings: [],
     classes: [],
-    functions: ['load_keras', 'save_keras', 'load_keras_weights', 'save_keras_weights', 'load_keras_strings', 'load_h5'],
+    functions: ['load_keras', 'save_keras', 'load_keras_weights', 'save_keras_weights', 'load_keras_strings'],
   },
   tfjs: { within: 'saving', bindings: [], classes: [], functions: ['load_tfjs', 'save_tfjs', 'tfjs_weight_names'] },
   archives: { bindings: [], classes: [], functions: ['open_zip', 'create_zip', 'expand_zlib'] },
