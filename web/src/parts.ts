@@ -4,15 +4,16 @@ import { EtudeError, describe, fail, nativeError } from './error.js';
 /**
  * A part of the module: 'data' has datasets, et.utils except featureSpace, the readers of files, and predictStream; 'saving' has files and
  * descriptions of models, modelCheckpoint and backupAndRestore, and the functions of et.ops that other ones compute, such as
- * stack and pad; 'formats' has the files of Keras and TensorFlow.js, in addition to 'saving'; 'archives' reads and writes ZIP
- * archives, such as .npz and .keras; 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and
- * swapEmaWeights; 'preprocessing' has the layers that preprocess, such as resizing and textVectorization, and featureSpace;
+ * stack and pad; 'formats' has the files of Keras 3, and 'tfjs' those of TensorFlow.js, in addition to 'saving'; 'keras2' has
+ * the .h5 files of Keras 2, in addition to 'formats'; 'archives' reads and writes ZIP archives, such as .npz and .keras;
+ * 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and swapEmaWeights; 'preprocessing' has the layers
+ * that preprocess, such as resizing and textVectorization, and featureSpace;
  * 'extras' has rare classes: layers of three axes such as conv3d, convLstm2d, adaptive pooling, einsumDense, ioU and
  * correlations, circle and ctc, lion, adafactor and multiOptimizer, among others, and model.explain and et.ops.einsum.
  * bindings/parts.mjs in the sources lists them.
  */
-export type Part = 'data' | 'saving' | 'formats' | 'archives' | 'callbacks' | 'preprocessing' | 'extras';
-export const allParts: readonly Part[] = ['data', 'saving', 'formats', 'archives', 'callbacks', 'preprocessing', 'extras'];
+export type Part = 'data' | 'saving' | 'formats' | 'tfjs' | 'keras2' | 'archives' | 'callbacks' | 'preprocessing' | 'extras';
+export const allParts: readonly Part[] = ['data', 'saving', 'formats', 'tfjs', 'keras2', 'archives', 'callbacks', 'preprocessing', 'extras'];
 
 /** Throws EtudeError "value" unless these are names of parts. */
 export function checkParts(given: unknown): readonly Part[] {
