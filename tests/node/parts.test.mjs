@@ -142,10 +142,15 @@ test('a page loads for a .keras file formats and archives besides saving, for a 
     ${kind}`);
   const keras = "const bytes = await newModel().toBytes('keras'); said.push((await et.loadModel(bytes)).countParams());";
   const json = 'let kept; await newModel().save({ save: (artifacts) => { kept = artifacts; } }); said.push((await et.loadModel({ load: () => kept })).countParams());';
-  const keras2 = `const { readFileSync } = await import('node:fs'); said.push((await et.loadModel(readFileSync(${JSON.stringify(join(process.env.ETUDE_ROOT, 'tests/golden/keras/sequential2.h5'))}), { compile: false })).layers.length > 0);`;
+  const h5 = JSON.stringify(join(process.env.ETUDE_ROOT, 'tests/golden/keras/sequential2.h5'));
+  const keras2 = `const { readFileSync } = await import('node:fs'); said.push((await et.loadModel(readFileSync(${h5}), { compile: false })).layers.length > 0);`;
   assert.deepEqual(load(keras, ['tfjs', 'keras2']), [2]);
   assert.deepEqual(load(json, ['formats', 'keras2', 'archives']), [2]);
   assert.deepEqual(load(keras2, ['tfjs', 'archives']), [true]);
+  // A part brings those that it calls: in a page when it is asked for, in Node.js at the first use.
+  const first = `said.push(et.loadModel(${h5}, { compile: false }).layers.length > 0);`;
+  assert.deepEqual(run(`await et.ready({ parts: ['keras2'] }); ${first}`), [true]);
+  assert.deepEqual(run(first, { entry: 'etude-ml' }), [true]);
 });
 
 test('et.ready loads a part once, also after et.reload(), and refuses names that it does not know', () => {
