@@ -1,15 +1,18 @@
 // The parts of the module, which a page fetches when it needs them. A part is what only its doors reach: calls that
 // bindings/ registers in a block of EMSCRIPTEN_BINDINGS, or alone (`calls`), classes of the tables, and functions that are
 // called by address.
-// `within` names the part that alone calls its doors, and has what both use. It comes later in this list.
+// `within` names the part that is loaded besides: it has what both use, and what several parts within it use. It comes
+// later in this list.
 export const parts = {
   data: { bindings: ['data', 'utils', 'predict'], classes: [], functions: ['of_dataset', 'of_creator', 'arrays_in_npz', 'arrays_to_npz'] },
+  keras2: { within: 'formats', bindings: [], classes: [], functions: ['load_h5', 'find_keras2_weights'] },
   formats: {
     within: 'saving',
     bindings: [],
     classes: [],
-    functions: ['load_keras', 'save_keras', 'load_keras_weights', 'save_keras_weights', 'load_keras_strings', 'load_h5', 'load_tfjs', 'save_tfjs', 'tfjs_weight_names'],
+    functions: ['load_keras', 'save_keras', 'load_keras_weights', 'save_keras_weights', 'load_keras_strings'],
   },
+  tfjs: { within: 'saving', bindings: [], classes: [], functions: ['load_tfjs', 'save_tfjs', 'tfjs_weight_names'] },
   archives: { bindings: [], classes: [], functions: ['open_zip', 'create_zip', 'expand_zlib'] },
   saving: { bindings: ['saving', 'more_ops'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['object_of_web_as_json', 'object_of_web_from_json', 'replace_pattern'] },
   callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },

@@ -67,11 +67,10 @@ function moveFields(uses) {
   }
 }
 
-/** Where something belongs that two parts use: to the one that the other is called from, else to the core. */
-function sharedBy(one, other) {
-  if (one === other || parts[one]?.within === other) return other;
-  return parts[other]?.within === one ? one : 'core';
-}
+/** A part, and those that are loaded before it, up to the core. */
+const above = (part) => (part === 'core' ? [part] : [part, ...above(parts[part].within ?? 'core')]);
+/** Where something belongs that two parts use: to the nearest that is loaded before both. */
+const sharedBy = (one, other) => above(one).find((part) => above(other).includes(part));
 
 /** The part of each symbol, and of each text, that only the part's doors reach. */
 function partition({ uses, roots, textOf, doors }) {

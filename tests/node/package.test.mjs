@@ -25,7 +25,7 @@ test('the package describes itself, and has all its files', () => {
 });
 
 /** The most bytes of what a page downloads first, and of each part that it may load later: raw, and by brotli. */
-const bounds = { '': [1.61e6, 470e3], '.data': [162e3, 57.5e3], '.archives': [60e3, 22.6e3], '.saving': [453e3, 147e3], '.formats': [150e3, 56.5e3], '.callbacks': [40.5e3, 14.7e3], '.preprocessing': [261e3, 79.5e3], '.extras': [216e3, 67.5e3] };
+const bounds = { '': [1.61e6, 470e3], '.data': [162e3, 57.5e3], '.archives': [37e3, 15.4e3], '.saving': [455e3, 148e3], '.formats': [114e3, 43.9e3], '.tfjs': [32e3, 12e3], '.keras2': [11e3, 4.6e3], '.callbacks': [40.5e3, 14.7e3], '.preprocessing': [261e3, 79.5e3], '.extras': [220e3, 68.5e3] };
 
 test('the size of a page\'s download', (t) => {
   const sizes = (data) => [data, gzipSync(data, { level: 9 }), brotliCompressSync(data)].map(({ length }) => `${(length / 1000).toFixed(0)} kB`);
@@ -44,6 +44,9 @@ test('the size of a page\'s download', (t) => {
     const relaxed = read(`etude-relaxed${part}.wasm`);
     assert.ok(relaxed.length < 1.1 * wasm.length, `etude-relaxed${part}.wasm has ${relaxed.length} bytes`);
   }
+  // What one file of another library needs, besides the part "saving".
+  const packed = (part) => brotliCompressSync(read(`etude.${part}.wasm`)).length;
+  for (const needed of [['formats', 'archives'], ['tfjs']]) assert.ok(needed.reduce((sum, part) => sum + packed(part), 0) <= 60e3, needed.join(' and '));
   // With threads the module is whole.
   for (const build of ['-threads', '-relaxed-threads']) assert.ok(read(`etude${build}.wasm`).length < 1.1 * whole, build);
   tell('JavaScript', Buffer.concat(scripts.map(read)));

@@ -135,6 +135,24 @@ test('functions that return a promise load their part themselves', () => {
   assert.deepEqual(streamed, [2, 1]);
 });
 
+test('a page loads for a .keras file formats and archives besides saving, for a model.json tfjs, for a file of Keras 2 formats and keras2', () => {
+  const others = ['data', 'callbacks', 'preprocessing', 'extras'];
+  const load = (kind, absent) => run(`et.configure({ build: 'simd', parts: ${JSON.stringify(Object.fromEntries([...others, ...absent].map((part) => [part, `/nowhere/${part}.wasm`])))} });
+    await et.ready();
+    ${kind}`);
+  const keras = "const bytes = await newModel().toBytes('keras'); said.push((await et.loadModel(bytes)).countParams());";
+  const json = 'let kept; await newModel().save({ save: (artifacts) => { kept = artifacts; } }); said.push((await et.loadModel({ load: () => kept })).countParams());';
+  const h5 = JSON.stringify(join(process.env.ETUDE_ROOT, 'tests/golden/keras/sequential2.h5'));
+  const keras2 = `const { readFileSync } = await import('node:fs'); said.push((await et.loadModel(readFileSync(${h5}), { compile: false })).layers.length > 0);`;
+  assert.deepEqual(load(keras, ['tfjs', 'keras2']), [2]);
+  assert.deepEqual(load(json, ['formats', 'keras2', 'archives']), [2]);
+  assert.deepEqual(load(keras2, ['tfjs', 'archives']), [true]);
+  // A part brings those that it calls: in a page when it is asked for, in Node.js at the first use.
+  const first = `said.push(et.loadModel(${h5}, { compile: false }).layers.length > 0);`;
+  assert.deepEqual(run(`await et.ready({ parts: ['keras2'] }); ${first}`), [true]);
+  assert.deepEqual(run(first, { entry: 'etude-ml' }), [true]);
+});
+
 test('et.ready loads a part once, also after et.reload(), and refuses names that it does not know', () => {
   const said = run(`
     said.push(await told(() => et.ready({ parts: ['files'] })), await told(() => et.ready({ parts: 'data' })), await told(() => et.ready({ part: ['data'] })));
@@ -142,7 +160,7 @@ test('et.ready loads a part once, also after et.reload(), and refuses names that
     const model = newModel(), before = model.toJson().length > 0;
     await et.reload();
     said.push(before, await told(() => et.data.range(3)), newModel().toJson().length > 0, await told(() => et.callbacks.csvLogger({ filename: 'x' })));`);
-  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, formats, archives, callbacks, preprocessing, extras - /);
+  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, formats, tfjs, keras2, archives, callbacks, preprocessing, extras - /);
   assert.match(said[1], /^value \[ready\] "data" as parts - expected an array - /);
   assert.match(said[2], /^value \[ready\] unknown option "part" - expected parts alone - /);
   assert.deepEqual(said.slice(3), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);

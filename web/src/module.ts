@@ -12,7 +12,7 @@ import { flatten, flattenData, flattenMetrics, pack } from './nested.js';
 import { post } from './network.js';
 import { inNode, nodeFs, nodeParts } from './node.js';
 import { textOfCall } from './op_text.js';
-import { Parts, checkParts, startError, type Part } from './parts.js';
+import { Parts, calledBy, checkParts, startError, withCalled, type Part } from './parts.js';
 import { isTerminal, write } from './stdout.js';
 import { systemFiles } from './system_files.js';
 import { Tensor, copyOf, tensor } from './tensor.js';
@@ -105,7 +105,7 @@ export function configure(given: Configuration): void {
 export async function ready(options: ReadyOptions = {}): Promise<void> {
   const { parts: given, ...others } = options;
   for (const name of Object.keys(others)) fail('value', 'ready', `unknown option "${name}" - expected parts alone - check its spelling.`);
-  const asked = checkParts(given ?? []);
+  const asked = [...new Set(checkParts(given ?? []).flatMap(withCalled))];
   for (const part of asked) wanted.add(part);
   if (module === unloaded) {
     if (!nodeParts) for (const part of asked) download(part);
@@ -132,11 +132,12 @@ function download(part: Part): void {
   compiled.catch(() => {});
   early.set(part, compiled);
 }
-/** Loads a part, once however often it is asked for. */
+/** Loads a part, once however often it is asked for, and before it the one that it calls. */
 function fetched(part: Part): Promise<void> {
   const of = parts as Parts, piece = { variant: variant as Variant, part };
   if (!of.lacks(part)) return Promise.resolve();
-  const running = fetching.get(part) ?? (early.get(part) ?? compile(piece, configuration)).then((compiled) => of.add(part, compiled));
+  const called = calledBy[part], made = () => Promise.all([early.get(part) ?? compile(piece, configuration), called ? fetched(called) : undefined]);
+  const running = fetching.get(part) ?? made().then(([compiled]) => of.add(part, compiled));
   fetching.set(part, running);
   return running.catch((error) => Promise.reject(startError(part, error))).finally(() => (early.delete(part), fetching.delete(part)));
 }

@@ -4,15 +4,24 @@ import { EtudeError, describe, fail, nativeError } from './error.js';
 /**
  * A part of the module: 'data' has datasets, et.utils except featureSpace, the readers of files, and predictStream; 'saving' has files and
  * descriptions of models, modelCheckpoint and backupAndRestore, and the functions of et.ops that other ones compute, such as
- * stack and pad; 'formats' has the files of Keras and TensorFlow.js, in addition to 'saving'; 'archives' reads and writes ZIP
- * archives, such as .npz and .keras; 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and
- * swapEmaWeights; 'preprocessing' has the layers that preprocess, such as resizing and textVectorization, and featureSpace;
+ * stack and pad; 'formats' has the files of Keras 3, and 'tfjs' those of TensorFlow.js, and both load 'saving', too; 'keras2'
+ * has the .h5 files of Keras 2, and loads 'formats', too; 'archives' reads and writes ZIP archives, such as .npz and .keras;
+ * 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and swapEmaWeights; 'preprocessing' has the layers
+ * that preprocess, such as resizing and textVectorization, and featureSpace;
  * 'extras' has rare classes: layers of three axes such as conv3d, convLstm2d, adaptive pooling, einsumDense, ioU and
  * correlations, circle and ctc, lion, adafactor and multiOptimizer, among others, and model.explain and et.ops.einsum.
  * bindings/parts.mjs in the sources lists them.
  */
-export type Part = 'data' | 'saving' | 'formats' | 'archives' | 'callbacks' | 'preprocessing' | 'extras';
-export const allParts: readonly Part[] = ['data', 'saving', 'formats', 'archives', 'callbacks', 'preprocessing', 'extras'];
+export type Part = 'data' | 'saving' | 'formats' | 'tfjs' | 'keras2' | 'archives' | 'callbacks' | 'preprocessing' | 'extras';
+export const allParts: readonly Part[] = ['data', 'saving', 'formats', 'tfjs', 'keras2', 'archives', 'callbacks', 'preprocessing', 'extras'];
+
+/** The part that another one calls, so that it is loaded first: `within` of bindings/parts.mjs. */
+export const calledBy: Readonly<Partial<Record<Part, Part>>> = { formats: 'saving', tfjs: 'saving', keras2: 'formats' };
+/** A part after those that it calls. */
+export function withCalled(part: Part): Part[] {
+  const called = calledBy[part];
+  return called ? [...withCalled(called), part] : [part];
+}
 
 /** Throws EtudeError "value" unless these are names of parts. */
 export function checkParts(given: unknown): readonly Part[] {
@@ -65,7 +74,7 @@ export class Parts {
   lacks(part: Part): boolean {
     return this.#absent.has(part);
   }
-  /** Joins a part to the module; a page may not do so synchronously. Throws EtudeError "io" if it is of another build. */
+  /** Joins a part to the module, after those that it calls; a page may not do so synchronously. Throws EtudeError "io" if it is of another build. */
   async add(part: Part, compiled: WebAssembly.Module): Promise<void> {
     await WebAssembly.instantiate(compiled, this.#importsOf(part, compiled));
     this.#absent.delete(part);
@@ -110,7 +119,7 @@ export class Parts {
     this.#error = undefined;
     if (!this.compileNow) return false;
     try {
-      this.#addNow(part, this.compileNow(part));
+      for (const each of withCalled(part)) if (this.lacks(each)) this.#addNow(each, this.compileNow(each));
       return true;
     } catch (error) {
       this.#error = startError(part, error);

@@ -19,4 +19,20 @@ ZPOS64_T call_ztell64(const zlib_filefunc64_32_def* functions, voidpf stream) {
   return functions->zfile_func64.ztell64_file(functions->zfile_func64.opaque, stream);
 }
 
+// zip.c compresses by these functions in place of zlib's. The npm package compresses nothing, so a page does not
+// download zlib's compressor.
+
+#ifdef ETUDE_DEFLATE
+int ZEXPORT etude_deflateInit2_(z_streamp stream, int level, int method, int bits, int memory, int strategy,
+                                const char* version, int size) {
+  return deflateInit2_(stream, level, method, bits, memory, strategy, version, size);
+}
+int ZEXPORT etude_deflate(z_streamp stream, int flush) { return deflate(stream, flush); }
+int ZEXPORT etude_deflateEnd(z_streamp stream) { return deflateEnd(stream); }
+#else
+int ZEXPORT etude_deflateInit2_(z_streamp, int, int, int, int, int, const char*, int) { return Z_STREAM_ERROR; }
+int ZEXPORT etude_deflate(z_streamp, int) { return Z_STREAM_ERROR; }
+int ZEXPORT etude_deflateEnd(z_streamp) { return Z_STREAM_ERROR; }
+#endif
+
 }  // extern "C"

@@ -115,15 +115,13 @@ std::optional<std::vector<StoredVariable>> find_optimizer(hdf5::Reader& file, co
   return stored;
 }
 
-/// Restores the optimizer's variables, if those in the file are its own.
-void restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, const std::string& path) {
-  if (!model.compiled()) return;
-  const bool is_h5 = file.kind("optimizer_weights").has_value();
-  if (!is_h5 && !file.kind("optimizer")) return;
+/// Restores the optimizer's variables from a group of the file, if those that `find` finds there are its own.
+void restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, const std::string& path, const char* group,
+                       decltype(&find_optimizer) find) {
+  if (!model.compiled() || !file.kind(group)) return;
   Optimizer& optimizer = model.optimizer();
   optimizer.build(model.trainable_variables());
-  const auto stored = is_h5 ? find_h5_optimizer(file, optimizer, config) : find_optimizer(file, optimizer, config);
-  if (stored) {
+  if (const auto stored = find(file, optimizer, config)) {
     assign_stored(*stored);
     const std::vector<Variable> variables = optimizer.keras_variables();
     const auto is_last = [&](const StoredVariable& each) { return each.variable.id() == variables.back().id(); };
@@ -156,6 +154,14 @@ void warn_of_skipped(const std::vector<std::string>& skipped, const std::string&
 
 }  // namespace
 
+namespace detail {
+
+// Not constant, so that no compiler replaces the address by a call: files of Keras 2 are a part of the WebAssembly
+// module.
+decltype(&find_keras2_weights) keras2_weights_finder = find_keras2_weights;
+
+}  // namespace detail
+
 void save_keras(const Model& model, const std::string& path) {
   Json config = compiled_to_json(model);  // throws before there is a file
   if (model.compiled() && !config.contains("compile_config"))
@@ -186,7 +192,7 @@ ModelPtr load_keras(const std::string& path, bool compile) {
   assign_stored(find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, config);
-  restore_optimizer(*model, file, config.value("compile_config", Json()), path);
+  restore_optimizer(*model, file, config.value("compile_config", Json()), path, "optimizer", find_optimizer);
   return model;
 }
 
@@ -215,7 +221,7 @@ ModelPtr load_h5(const std::string& path, bool compile) {
   assign_stored(find_keras2_weights(file, *model, false, "load_model", nullptr));
   if (!compile) return model;
   compile_as_described(*model, json);
-  restore_optimizer(*model, file, json.value("training_config", Json()), path);
+  restore_optimizer(*model, file, json.value("training_config", Json()), path, "optimizer_weights", find_h5_optimizer);
   return model;
 }
 
@@ -251,9 +257,9 @@ void load_keras_weights(Model& model, const std::string& path, const LoadWeights
   const auto files_of = [&](const std::string& group) {
     return in_shards ? shards->files_of(group) : std::vector{file.get()};
   };
-  const std::vector<StoredVariable> stored = keras2
-                                                 ? find_keras2_weights(*file, model, options.by_name, where, mismatches)
-                                                 : find_keras_groups(files_of, keras_weights(model), where, mismatches);
+  const std::vector<StoredVariable> stored =
+      keras2 ? detail::keras2_weights_finder(*file, model, options.by_name, where, mismatches)
+             : find_keras_groups(files_of, keras_weights(model), where, mismatches);
   warn_of_skipped(skipped, where);
   assign_stored(stored);
 }
