@@ -38,11 +38,11 @@ export const parts = {
       'LocallyConnected1D', 'LocallyConnected2D', 'SpectralNormalization', 'AdditiveAttention', 'GroupedQueryAttention', 'EinsumDense',
       'ReversibleEmbedding', 'AlphaDropout', 'ThresholdedReLU', 'STFTSpectrogram', 'MelSpectrogram', 'DepthwiseConv1D',
       'SeparableConv1D', 'Conv1DTranspose', 'Cropping1D', 'UpSampling1D', 'ZeroPadding1D', 'UnitNormalization', 'ActivityRegularization',
-      // Metrics, losses, optimizers and others.
+      // Metrics, losses, optimizers and others. Profiler names instructions by the code of explain.
       'BinaryIoU', 'IoU', 'MeanIoU', 'OneHotIoU', 'OneHotMeanIoU', 'R2Score', 'MeanTensor', 'MeanRelativeError', 'SumOverBatchSize', 'ConcordanceCorrelation', 'PearsonCorrelation',
       'PrecisionAtRecall', 'RecallAtPrecision', 'SensitivityAtSpecificity', 'SpecificityAtSensitivity', 'Circle', 'CTC', 'Dice', 'Tversky',
       'CategoricalGeneralizedCrossEntropy', 'CategoricalHinge', 'SquaredHinge', 'LogCosh', 'LogCoshError', 'F1Score', 'FBetaScore', 'BinaryFocalCrossentropy', 'CategoricalFocalCrossentropy', 'Adagrad', 'Adadelta', 'Adamax', 'Nadam', 'Adafactor', 'Ftrl', 'Lamb', 'Lion', 'Muon', 'MultiOptimizer',
-      'ScheduleFreeAdamW', 'CosineDecayRestarts', 'LinearCosineDecay', 'NoisyLinearCosineDecay', 'STFT', 'MinMaxNorm', 'RadialConstraint', 'OrthogonalRegularizer',
+      'ScheduleFreeAdamW', 'CosineDecayRestarts', 'LinearCosineDecay', 'NoisyLinearCosineDecay', 'Profiler', 'STFT', 'MinMaxNorm', 'RadialConstraint', 'OrthogonalRegularizer',
     ],
     functions: [],
   },

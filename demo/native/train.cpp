@@ -35,7 +35,7 @@ std::unique_ptr<Model> transformer() {
 }
 
 struct Flags {
-  std::string model = "cnn2", dtype_policy = "float32", checkpoints, data = "/usr/share/datasets/fashion-mnist";
+  std::string model = "cnn2", dtype_policy = "float32", checkpoints, trace, data = "/usr/share/datasets/fashion-mnist";
   std::vector<std::string> devices;
   int epochs = 5, replicas = 1;
   std::int64_t batch_size = 64, steps_per_epoch = 0;
@@ -78,6 +78,9 @@ void train(const Flags& flags) {
   if (!flags.checkpoints.empty())  // an interrupted training continues from its checkpoint
     options.callbacks.push_back(
         std::make_shared<BackupAndRestore>(BackupAndRestoreOptions{.backup_dir = flags.checkpoints}));
+  if (!flags.trace.empty())  // not of the first steps, which are compiled
+    options.callbacks.push_back(
+        callbacks::profiler({.filepath = flags.trace, .profiling_start = 20, .profiling_end = 30}));
   model->fit(x, y, options);
   const Logs test = model->evaluate(x_test, y_test, {.batch_size = 256, .verbose = 0});
   std::printf("test loss %.4f, test accuracy %.4f\n", test["loss"], test["accuracy"]);
@@ -108,6 +111,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--steps-per-epoch", flags.steps_per_epoch, "steps per epoch; default: all images");
   app.add_option("--checkpoints", flags.checkpoints, "folder for the state after each epoch");
+  app.add_option("--trace", flags.trace, "file for a trace of steps 20 to 29, for Perfetto");
   app.add_option("--data", flags.data, "the folder of Fashion-MNIST's four files")->capture_default_str();
   app.add_flag("--list-devices", flags.list_devices, "print the devices of this machine");
   CLI11_PARSE(app, argc, argv);

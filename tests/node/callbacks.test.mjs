@@ -197,6 +197,20 @@ test('in Node.js CSVLogger and TensorBoard write files, and make their folders',
   await assertError(() => model.fit([[1, 2]], [[0]], { ...quiet, callbacks: [et.callbacks.csvLogger({ filename: folder })] }), 'io', 'cannot be opened');
 });
 
+test('a profiler writes a trace of the steps in its range, with the instructions that explain lists', async () => {
+  const model = twoDense();
+  model.compile(mse());
+  const filepath = join(folder, 'traces/trace.json'), x = waves([8, 2]);
+  await model.fit(x, signsOf(x), { ...quiet, batchSize: 2, callbacks: [et.callbacks.profiler({ filepath, profilingStart: 1, profilingEnd: 3 })] });
+  const { traceEvents } = JSON.parse(readFileSync(filepath, 'utf8'));
+  const within = (outer) => ({ ts, dur }) => outer.ts <= ts && ts + dur <= outer.ts + outer.dur + 1e-6;
+  const steps = traceEvents.filter(({ name }) => name === 'step'), instructions = traceEvents.filter(({ cat }) => cat === 'instruction');
+  assert.deepEqual(steps.map(({ args }) => args), [{ first: 1, last: 1 }, { first: 2, last: 2 }]);
+  const listed = model.explain().split('\n').filter((line) => /^\d+  /.test(line)).map((line) => line.slice(0, line.lastIndexOf('  (')));
+  for (const step of steps) assert.deepEqual(instructions.filter(within(step)).map(({ args }) => `${args.number}  ${args.instruction}`), listed);
+  await assertError(() => et.callbacks.profiler({ filepath, profilingStart: 3, profilingEnd: 3 }), 'value', 'profilingEnd');
+});
+
 test('the option open receives all writes', async () => {
   const model = summing();
   model.compile(mse(0));

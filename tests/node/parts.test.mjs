@@ -93,7 +93,7 @@ test('all classes but those that preprocess, write or are rare are there without
       ...['binaryIoU', 'meanTensor', 'meanRelativeError', 'sumOverBatchSize', 'concordanceCorrelation', 'ioU', 'meanIoU', 'oneHotIoU', 'oneHotMeanIoU', 'pearsonCorrelation', 'precisionAtRecall', 'r2Score', 'recallAtPrecision', 'sensitivityAtSpecificity', 'specificityAtSensitivity'].map((name) => `metrics.${name}`),
       ...['categoricalGeneralizedCrossEntropy', 'dice', 'tversky'].map((name) => `losses.${name}`), ...['adadelta', 'ftrl', 'lamb', 'lion', 'muon'].map((name) => `optimizers.${name}`), 'regularizers.orthogonal',
       'layers.locallyConnected1d', 'layers.locallyConnected2d', 'layers.melSpectrogram', 'layers.spectralNormalization', 'layers.stftSpectrogram', 'losses.binaryFocalCrossentropy', 'losses.categoricalFocalCrossentropy', 'losses.circle', 'losses.ctc', 'metrics.f1Score', 'optimizers.adafactor', 'optimizers.adagrad',
-      'optimizers.multiOptimizer', 'optimizers.scheduleFreeAdamw', 'schedules.linearCosineDecay', 'schedules.noisyLinearCosineDecay', 'initializers.stft',
+      'callbacks.profiler', 'optimizers.multiOptimizer', 'optimizers.scheduleFreeAdamw', 'schedules.linearCosineDecay', 'schedules.noisyLinearCosineDecay', 'initializers.stft',
       'constraints.minMaxNorm', 'constraints.radialConstraint', 'schedules.cosineDecayRestarts', 'metrics.fBetaScore', 'metrics.logCoshError', 'losses.logCosh', 'optimizers.adamax', 'optimizers.nadam',
       ...['losses', 'metrics'].flatMap((family) => [`${family}.categoricalHinge`, `${family}.squaredHinge`]),
       ...['activityRegularization', 'conv1dTranspose', 'cropping1d', 'depthwiseConv1d', 'separableConv1d', 'unitNormalization', 'upSampling1d', 'zeroPadding1d'].map((name) => `layers.${name}`),

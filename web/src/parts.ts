@@ -9,7 +9,8 @@ import { EtudeError, describe, fail, nativeError } from './error.js';
  * 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and swapEmaWeights; 'preprocessing' has the layers
  * that preprocess, such as resizing and textVectorization, and featureSpace;
  * 'extras' has rare classes: layers of three axes such as conv3d, convLstm2d, adaptive pooling, einsumDense, ioU and
- * correlations, circle and ctc, lion, adafactor and multiOptimizer, among others, and model.explain and et.ops.einsum.
+ * correlations, circle and ctc, lion, adafactor and multiOptimizer, among others, and profiler, model.explain and
+ * et.ops.einsum.
  * bindings/parts.mjs in the sources lists them.
  */
 export type Part = 'data' | 'saving' | 'formats' | 'tfjs' | 'keras2' | 'archives' | 'callbacks' | 'preprocessing' | 'extras';

@@ -8,6 +8,7 @@
 #include "etude/callbacks/learning_rate_scheduler.hpp"
 #include "etude/callbacks/model_checkpoint.hpp"
 #include "etude/callbacks/operational_metrics.hpp"
+#include "etude/callbacks/profiler.hpp"
 #include "etude/callbacks/reduce_lr_on_plateau.hpp"
 #include "etude/callbacks/remote_monitor.hpp"
 #include "etude/callbacks/swap_ema_weights.hpp"
@@ -20,7 +21,7 @@ namespace etude::callbacks {
 using TrainingCallbacks =
     ClassList<EarlyStopping, LearningRateScheduler, ReduceLROnPlateau, SwapEMAWeights, TerminateOnNaN>;
 using SavingCallbacks = ClassList<BackupAndRestore, ModelCheckpoint>;
-using LoggingCallbacks = ClassList<CSVLogger, OperationalMetrics, RemoteMonitor, TensorBoard>;
+using LoggingCallbacks = ClassList<CSVLogger, OperationalMetrics, Profiler, RemoteMonitor, TensorBoard>;
 
 using Callbacks = Concatenated<TrainingCallbacks, SavingCallbacks, LoggingCallbacks>;
 

@@ -130,10 +130,7 @@ void list(std::string& text, const std::vector<Instruction>& instructions, const
   const Device& device = plan.device();
   int number = 0;
   for (const Instruction& one : instructions) {
-    text += margin + std::to_string(number++) + "  " + std::string(name_of(one));
-    text += std::visit([](const auto& i) { return sizes(i); }, one);
-    if (const std::string_view method = device.method(one); !method.empty()) text += ", by " + std::string(method);
-    text += std::visit([](const auto& i) { return fused(i); }, one);
+    text += margin + std::to_string(number++) + "  " + text_of(one, device);
     text += "  (" + (of_loop ? "" : launches(device.launches(one, plan.addresses()))) + costs(cost_of(one)) + ")\n";
     if (const auto* scan = std::get_if<instruction::Scan>(&one))
       list(text, scan->body->instructions, plan, margin + "    ", true);
@@ -152,6 +149,13 @@ std::optional<std::int64_t> all_launches(const Plan& plan) {
 }
 
 }  // namespace
+
+std::string text_of(const Instruction& one, const Device& device) {
+  std::string text(name_of(one));
+  text += std::visit([](const auto& i) { return sizes(i); }, one);
+  if (const std::string_view method = device.method(one); !method.empty()) text += ", by " + std::string(method);
+  return text + std::visit([](const auto& i) { return fused(i); }, one);
+}
 
 std::string explain(const Plan& plan) {
   std::string text;

@@ -11,4 +11,7 @@ namespace etude {
 /// include their bodies. The totals follow, the least bytes that any plan of the step moves, and the plan's memory.
 std::string explain(const Plan& plan);
 
+/// An instruction as in explain(), without its cost: "Gemm 50×32×8, then Add, Relu".
+std::string text_of(const Instruction& instruction, const Device& device);
+
 }  // namespace etude

@@ -194,14 +194,21 @@ const Instruction* Plan::advance(std::unique_ptr<Device::Recording>* kept) {
   const std::span<const Instruction> left = std::span(lowered_.instructions).subspan(next_);
   const auto end = std::ranges::find_if(left, [](const Instruction& each) { return is_all_reduce(each); });
   const std::span<const Instruction> chunk(left.begin(), end);
+  Watcher* const runner = this->runner();
+  const auto run = [&](std::span<const Instruction> some) {
+    if (runner)
+      runner->run(*this, some);
+    else
+      device().run(some, addresses_);
+  };
   const auto work = [&, first = next_ == 0] {
     const FlushDenormals mode;
-    if (first && selects_) device().run(selection_, addresses_);
-    device().run(chunk, addresses_);
+    if (first && selects_) run(selection_);
+    run(chunk);
   };
   const bool is_empty = chunk.empty() && !(next_ == 0 && selects_);
   next_ += chunk.size() + (end != left.end());
-  if (kept && !is_empty)
+  if (kept && !is_empty && !runner)
     device().replay(std::ref(work), addresses_, *kept);
   else
     work();

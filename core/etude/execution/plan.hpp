@@ -7,6 +7,7 @@
 
 #include "etude/execution/device.hpp"
 #include "etude/execution/lowered.hpp"
+#include "etude/execution/watcher.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {
@@ -23,6 +24,8 @@ class Arena {
   void reserve(std::size_t bytes);
   /// Increased by every step that runs in it: results of earlier steps may be overwritten.
   std::uint64_t generation = 0;
+  /// Times the work of its plans; null: none.
+  Watcher* watcher = nullptr;
 
  private:
   Device& device_;
@@ -96,6 +99,11 @@ class Plan {
   std::size_t arena_bytes() const { return lowered_.arena_bytes; }
   Arena& arena() const { return *arena_; }
   Device& device() const { return arena_->device(); }
+  /// The watcher that runs its instructions, or null. While there is one, no step is recorded or replayed.
+  Watcher* runner() const {
+    Watcher* const watcher = arena_->watcher;
+    return watcher && watcher->runs_instructions ? watcher : nullptr;
+  }
 
  private:
   /// A storage that the device cannot access, and its copy on the device. The copy is uploaded before a step and

@@ -131,8 +131,9 @@ void ReplicatedPlan::upload(std::span<const SelectedRows> rows) {
 bool ReplicatedPlan::run_uploaded() {
   if (uploaded_ == 0) return false;
   const std::int64_t steps = std::exchange(uploaded_, 0);
+  const Watcher::Span span(plan().arena().watcher, "run");
   for (Plan& plan : plans_) plan.begin();
-  if (replicas() == 1 || strategy_->all_reduces_on_device()) {
+  if ((replicas() == 1 || strategy_->all_reduces_on_device()) && !plan().runner()) {
     addresses_.clear();
     for (const Plan& plan : plans_)
       addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
@@ -195,11 +196,15 @@ bool ReplicatedPlan::advance() {
   return current_.front() != nullptr;
 }
 
-const AllReduce* ReplicatedPlan::advance(std::size_t replica) {
-  while (const Instruction* join = plans_[replica].advance(next_chunk(replica))) {
-    if (const auto* all_reduce = std::get_if<AllReduce>(join)) return all_reduce;
+const Instruction* ReplicatedPlan::advance(std::size_t replica) {
+  Plan& plan = plans_[replica];
+  while (const Instruction* join = plan.advance(next_chunk(replica))) {
+    if (std::holds_alternative<AllReduce>(*join)) return join;
     if (!has_device_libraries) continue;  // only their collectives must be awaited
+    Watcher* const watcher = plan.arena().watcher;
+    const double began = watcher ? monotonic_seconds() : 0;
     strategy_->await_all_reduce(std::get<instruction::AwaitSums>(*join).number, replica);
+    if (watcher) watcher->add(plan, *join, began);
   }
   return nullptr;
 }
@@ -213,14 +218,20 @@ std::unique_ptr<Device::Recording>* ReplicatedPlan::next_chunk(std::size_t repli
 void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
   for (std::size_t i = 0; i < bucket.size(); ++i)
     for (std::size_t replica = 0; replica < plans_.size(); ++replica) {
-      const AllReduce::Part& part = current_[replica]->parts[i];
+      const AllReduce::Part& part = std::get<AllReduce>(*current_[replica]).parts[i];
       bucket[i].parts[replica] = plans_[replica].address(part.in);
       bucket[i].sums[replica] = plans_[replica].address(part.out);
     }
-  const int number = current_.front()->number;
-  if (!has_device_libraries || number < 0) return strategy_->all_reduce(bucket);
-  started_ = number + 1;
-  strategy_->start_all_reduce(bucket, number);
+  Watcher* const watcher = plan().arena().watcher;
+  const double began = watcher ? monotonic_seconds() : 0;
+  const int number = std::get<AllReduce>(*current_.front()).number;
+  if (!has_device_libraries || number < 0) {
+    strategy_->all_reduce(bucket);
+  } else {
+    started_ = number + 1;
+    strategy_->start_all_reduce(bucket, number);
+  }
+  if (watcher) watcher->add(plan(), *current_.front(), began);
 }
 
 /// After an error: awaits the started work of this step.

@@ -63,7 +63,7 @@ class ReplicatedPlan {
  private:
   void run_steps(std::int64_t steps);
   bool advance();
-  const instruction::AllReduce* advance(std::size_t replica);
+  const Instruction* advance(std::size_t replica);
   std::unique_ptr<Device::Recording>* next_chunk(std::size_t replica);
   void run_step(std::int64_t step);
   void join(std::vector<ReplicaSum>& bucket);
@@ -73,11 +73,11 @@ class ReplicatedPlan {
 
   std::vector<Plan> plans_;
   StrategyPtr strategy_;
-  std::vector<std::size_t> varying_logs_;               ///< indices
-  std::vector<Variable> assigned_;                      ///< if some replicas have no shard
-  std::vector<const instruction::AllReduce*> current_;  ///< by replica: its current all-reduce
-  int started_ = 0;                                     ///< all-reduces of this step that may not be awaited yet
-  std::vector<std::vector<ReplicaSum>> buckets_;        ///< in the order of the all-reduces of a step
+  std::vector<std::size_t> varying_logs_;         ///< indices
+  std::vector<Variable> assigned_;                ///< if some replicas have no shard
+  std::vector<const Instruction*> current_;       ///< by replica: its current all-reduce
+  int started_ = 0;                               ///< all-reduces of this step that may not be awaited yet
+  std::vector<std::vector<ReplicaSum>> buckets_;  ///< in the order of the all-reduces of a step
   std::int64_t steps_, uploaded_ = 0;
   // If one device enqueues the work of all replicas.
   std::vector<std::byte*> addresses_;

@@ -256,6 +256,7 @@ bool StepFunction::prepare(const Batch& batch) {
 }
 
 std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) {
+  const Watcher::Span span(watcher(), "trace");
   const int replicas = replicas_for(batch);
   const int local = replicas_.strategy->others() ? 1 : replicas;
   const auto rows = [&](int replica) { return local_rows(batch, replicas, replica); };

@@ -79,6 +79,10 @@ class StepFunction {
   bool traced() const { return !variables_.empty(); }
   /// The variables that the step reads or assigns, in the order of their first use, in its first trace.
   const std::vector<Variable>& variables() const { return variables_; }
+  /// The memory of its plans, which all steps of the model share.
+  const Replicas& replicas() const { return replicas_; }
+  /// The watcher of the first replica, which also times the loop's work; null: none.
+  Watcher* watcher() const { return replicas_.arenas.front()->watcher; }
   /// The number of traces of the step.
   int traces() const { return traces_; }
   /// The number of rows that were processed.

@@ -167,6 +167,7 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
       const Logs results = co_await run_validation(*validation_handler, callbacks);
       for (std::size_t i = 0; i < results.size(); ++i) logs.set("val_" + results.name(i), results.value(i));
     }
+    if (Watcher* const watcher = training.step().watcher()) watcher->hooks_follow();
     co_await callbacks.run(Hook::epoch_end, epoch, logs);
     if (PendingPtr others = turn(true)) co_await std::move(others);
     if (model_.stop_training() || ran_out) break;
@@ -188,8 +189,12 @@ Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, Ca
     if (begun) co_await callbacks.run(begin, step, no_logs());
     try {
       for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
-        if (PendingPtr pending = data.fetch()) co_await std::move(pending);
-        const Batch* batch = data.consume();
+        const Batch* batch = nullptr;
+        {
+          const Watcher::Span span(function.watcher(), "data");
+          if (PendingPtr pending = data.fetch()) co_await std::move(pending);
+          batch = data.consume();
+        }
         if (!batch) {
           data.stop_iteration();
           break;
@@ -215,6 +220,7 @@ Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, Ca
     function.finish();
     if (data.step_increment() < 0) break;
     ran = true;
+    if (Watcher* const watcher = function.watcher()) watcher->hooks_follow();
     co_await callbacks.run(end, step + data.step_increment(), sink ? sink->logs() : function.logs());
     if (PendingPtr others = turn(false)) co_await std::move(others);
     if (sink)
