@@ -61,10 +61,10 @@ class WatchedContext : public gloo::transport::Context {
       : Context(connected->rank, connected->size), connected_(std::move(connected)), alarm_(std::move(alarm)) {
     setTimeout(connected_->getTimeout());
   }
-  std::unique_ptr<gloo::transport::Pair>& getPair(int rank) override { return connected_->getPair(rank); }
-  std::unique_ptr<gloo::transport::Pair>& createPair(int rank) override { return connected_->createPair(rank); }
-  std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* memory, std::size_t size) override {
-    return std::make_unique<WatchedBuffer>(connected_->createUnboundBuffer(memory, size), alarm_);
+  std::unique_ptr<gloo::transport::Pair>& getPair(int other) override { return connected_->getPair(other); }
+  std::unique_ptr<gloo::transport::Pair>& createPair(int other) override { return connected_->createPair(other); }
+  std::unique_ptr<gloo::transport::UnboundBuffer> createUnboundBuffer(void* memory, std::size_t bytes) override {
+    return std::make_unique<WatchedBuffer>(connected_->createUnboundBuffer(memory, bytes), alarm_);
   }
 
  private:
@@ -144,7 +144,8 @@ void Alarm::run(const std::shared_ptr<Alarm>& alarm, std::function<void()> funct
   if (result->error) std::rethrow_exception(result->error);
 }
 
-GlooMesh::GlooMesh(int rank, int size, std::shared_ptr<Alarm> alarm) : Context(rank, size), alarm_(std::move(alarm)) {}
+GlooMesh::GlooMesh(int own_rank, int count, std::shared_ptr<Alarm> alarm)
+    : Context(own_rank, count), alarm_(std::move(alarm)) {}
 
 void GlooMesh::connect(RendezvousClient& client, const std::string& host, sockets::Deadline deadline,
                        milliseconds timeout) {

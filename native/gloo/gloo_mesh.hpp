@@ -37,7 +37,7 @@ class Alarm {
 /// Connections between all processes, whose operations end when an alarm rings.
 class GlooMesh : public gloo::rendezvous::Context {
  public:
-  GlooMesh(int rank, int size, std::shared_ptr<Alarm> alarm);
+  GlooMesh(int own_rank, int count, std::shared_ptr<Alarm> alarm);
   /// Connects this process, which is bound to `host`, with all others, and waits until those are connected, too: else
   /// the first message of an operation could come before its connection is complete. `timeout`: for each connection.
   void connect(RendezvousClient& client, const std::string& host, sockets::Deadline deadline,
