@@ -1,9 +1,6 @@
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
 #include <gloo/broadcast.h>
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/store.h>
-#include <gloo/transport/tcp/device.h>
 
 #include <algorithm>
 #include <csignal>
@@ -15,6 +12,7 @@
 #include <utility>
 
 #include "etude/distribute/cluster.hpp"
+#include "gloo/gloo_mesh.hpp"
 #include "gloo/rendezvous.hpp"
 
 // Workers by Gloo over TCP, and by a rendezvous at the chief's address.
@@ -49,27 +47,6 @@ class WithoutPipeSignal {
   sigset_t pipe_{}, before_{};
 };
 
-/// The interface of the rendezvous that Gloo uses.
-class Store : public gloo::rendezvous::Store {
- public:
-  Store(RendezvousClient& client, sockets::Deadline deadline) : client_(client), deadline_(deadline) {}
-  void set(const std::string& key, const std::vector<char>& data) override {
-    client_.set(key, std::string(data.begin(), data.end()));
-  }
-  std::vector<char> get(const std::string& key) override {
-    const std::string value = client_.get(key, deadline_);
-    return {value.begin(), value.end()};
-  }
-  void wait(const std::vector<std::string>& keys) override {
-    for (const std::string& key : keys) client_.get(key, deadline_);
-  }
-  void wait(const std::vector<std::string>& keys, const milliseconds&) override { wait(keys); }
-
- private:
-  RendezvousClient& client_;
-  sockets::Deadline deadline_;
-};
-
 /// The message of an exception of Gloo, without the place in its sources.
 std::string cause_of(const std::exception& error) {
   std::string text = error.what();
@@ -99,18 +76,19 @@ class GlooWorkers : public Workers {
       server_ =
           std::make_unique<RendezvousServer>(std::move(listening), cluster.size, cluster.generation, cluster.secret);
     }
-    client_ = std::make_unique<RendezvousClient>(*chief, cluster.rank, cluster.size, cluster.generation, cluster.secret,
+    client_ = std::make_shared<RendezvousClient>(*chief, cluster.rank, cluster.size, cluster.generation, cluster.secret,
                                                  deadline);
+    client_->on_failure([alarm = alarm_] { alarm->ring(); });
     run("connect", [&] {
-      gloo::transport::tcp::attr bound;
-      bound.hostname = cluster.host;
-      std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(bound);
-      Store store(*client_, deadline);
-      const auto context = std::make_shared<gloo::rendezvous::Context>(cluster.rank, cluster.size);
-      context->setTimeout(std::max(options.connect_timeout, milliseconds(1)));
-      context_ = context;
-      context->connectFullMesh(store, device);
-      context->setTimeout(std::max(options.timeout, milliseconds(1)));
+      const auto mesh = std::make_shared<GlooMesh>(cluster.rank, cluster.size, alarm_);
+      Alarm::run(
+          alarm_,
+          [=, client = client_, host = cluster.host, timeout = options.connect_timeout] {
+            mesh->connect(*client, host, deadline, timeout);
+          },
+          deadline);
+      mesh->setTimeout(std::max(options.timeout, milliseconds(1)));
+      context_ = mesh;
     });
   }
 
@@ -243,7 +221,8 @@ class GlooWorkers : public Workers {
   Cluster cluster_;
   std::mutex mutex_;  ///< Models on several threads may share a strategy.
   std::unique_ptr<RendezvousServer> server_;
-  std::unique_ptr<RendezvousClient> client_;
+  std::shared_ptr<RendezvousClient> client_;
+  std::shared_ptr<Alarm> alarm_ = std::make_shared<Alarm>();
   std::shared_ptr<gloo::Context> context_;
   std::vector<std::byte> fused_;
   std::uint32_t tag_ = 0;

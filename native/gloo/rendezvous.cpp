@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <exception>
 #include <initializer_list>
 #include <utility>
 
@@ -38,6 +39,8 @@ enum Kind : std::uint8_t {
 
 /// The longest that the server waits for questions of other processes before it answers one.
 constexpr milliseconds patience{400};
+/// How long operations may go on after a process failed.
+constexpr milliseconds grace{400};
 /// The longest that it takes to send a message, which is short.
 constexpr milliseconds sending{2000};
 /// The longest that a connection may take to greet, and the most bytes of its greeting.
@@ -82,6 +85,9 @@ RendezvousServer::~RendezvousServer() {
   }
   wake_out_ = sockets::Socket();  // ends the wait of the thread
   thread_.join();
+  if (std::uncaught_exceptions() > 0) return;
+  for (Client& client : clients_)
+    if (!client.closed && client.rank >= 0) reply(client, farewell, {});
 }
 
 void RendezvousServer::await_questions(sockets::Deadline deadline) {
@@ -233,8 +239,9 @@ void RendezvousServer::settle() {
   const std::optional<int> rank = asked ? verdict() : std::nullopt;
   if (!asked) settle_by_.reset();
   if (!rank) return;
+  // Those that did not ask may wait in vain, too.
   for (Client& client : clients_) {
-    if (client.asks && !client.closed) reply(client, failed, std::to_string(*rank));
+    if (client.rank >= 0 && !client.closed) reply(client, failed, std::to_string(*rank));
     client.asks = false;
   }
   settle_by_.reset();
@@ -259,11 +266,12 @@ RendezvousClient::RendezvousClient(const sockets::Address& chief, int rank, int 
     socket_ = sockets::connect_to(chief, deadline, reason);
     if (!socket_) fail(0, "no connection to " + where + ": " + reason);
     reason = greet(rank, size, secret, deadline);
-    if (reason.empty()) return;
+    if (reason.empty()) break;
     if (reason == other_secret || steady_clock::now() + milliseconds(50) >= deadline)
       fail(0, where + " refuses this process: " + reason);
     std::this_thread::sleep_for(milliseconds(50));
   }
+  thread_ = std::thread([this] { listen(); });
 }
 
 std::string RendezvousClient::greet(int rank, int size, const std::string& secret, sockets::Deadline deadline) {
@@ -283,30 +291,80 @@ std::string RendezvousClient::greet(int rank, int size, const std::string& secre
   return known ? std::string() : other_secret;
 }
 
-RendezvousClient::~RendezvousClient() { sockets::send(socket_, {farewell, {}}, steady_clock::now() + sending); }
+RendezvousClient::~RendezvousClient() {
+  if (std::uncaught_exceptions() == 0) sockets::send(socket_, {farewell, {}}, steady_clock::now() + sending);
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  ::shutdown(socket_.get(), SHUT_RDWR);  // ends the wait of the thread
+  thread_.join();
+}
+
+/// Receives until the server ends, or a process has failed.
+void RendezvousClient::listen() {
+  std::string received;
+  bool valid = true, server_left = false;
+  std::unique_lock lock(mutex_);
+  while (valid && !failed_) {
+    lock.unlock();
+    pollfd waiting{socket_.get(), POLLIN, 0};
+    ::poll(&waiting, 1, -1);
+    std::array<char, 4096> chunk{};
+    const ssize_t count = ::recv(socket_.get(), chunk.data(), chunk.size(), 0);
+    const bool again = count < 0 && (errno == EAGAIN || errno == EINTR);
+    lock.lock();
+    if (again) continue;
+    if (count <= 0) break;
+    received.append(chunk.data(), static_cast<std::size_t>(count));
+    while (std::optional<Message> message = sockets::take_message(received, valid)) {
+      if (message->kind == value && message->fields.size() == 1) value_ = std::move(message->fields[0]);
+      if (message->kind == failed && message->fields.size() == 1 && !failed_) failed_ = number_in(message->fields[0]);
+      server_left = server_left || message->kind == farewell;
+    }
+    changed_.notify_all();
+  }
+  ended_ = true;
+  if (!server_left && !failed_) failed_ = 0;
+  changed_.notify_all();
+  if (!failed_) return;
+  changed_.wait_for(lock, grace, [this] { return stopped_; });
+  changed_.wait(lock, [this] { return stopped_ || call_; });
+  if (stopped_) return;
+  const std::function<void()> call = call_;
+  lock.unlock();
+  call();
+}
+
+void RendezvousClient::on_failure(std::function<void()> call) {
+  const std::lock_guard lock(mutex_);
+  call_ = std::move(call);
+  changed_.notify_all();
+}
 
 void RendezvousClient::set(const std::string& key, const std::string& value) {
   if (!sockets::send(socket_, {set_value, {key, value}}, steady_clock::now() + sending))
-    fail(0, "the connection to the chief ended");
+    fail(failed_rank(), "the connection to the chief ended");
 }
 
 std::string RendezvousClient::get(const std::string& key, sockets::Deadline deadline) {
-  const bool sent = sockets::send(socket_, {get_value, {key}}, deadline);
-  const std::optional<Message> reply = sent ? sockets::receive(socket_, deadline) : std::nullopt;
-  if (reply && reply->kind == value && reply->fields.size() == 1) return reply->fields[0];
-  if (reply && reply->kind == failed && reply->fields.size() == 1)
-    fail(number_in(reply->fields[0]), "its connection ended");
-  if (steady_clock::now() >= deadline) fail(failed_rank(), "no answer before the deadline");
+  sockets::send(socket_, {get_value, {key}}, deadline);  // listen() notices if the connection has ended
+  std::unique_lock lock(mutex_);
+  const bool answered = changed_.wait_until(lock, deadline, [this] { return value_ || failed_ || ended_; });
+  if (value_) return *std::exchange(value_, std::nullopt);
+  if (failed_) fail(*failed_, "its connection ended");
+  lock.unlock();
+  if (!answered) fail(failed_rank(), "no answer before the deadline");
   fail(0, "the connection to the chief ended");
 }
 
 int RendezvousClient::failed_rank() {
   const auto deadline = steady_clock::now() + milliseconds(800);
-  // If the server has ended, its last answer may still be here.
   sockets::send(socket_, {question, {}}, deadline);
-  while (const std::optional<Message> reply = sockets::receive(socket_, deadline))
-    if (reply->kind == failed && reply->fields.size() == 1) return number_in(reply->fields[0]);
-  return 0;
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, deadline, [this] { return failed_ || ended_; });
+  return failed_.value_or(0);
 }
 
 void RendezvousClient::fail(int peer, const std::string& cause) const {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -67,7 +68,8 @@ class RendezvousServer {
   std::thread thread_;
 };
 
-/// The side of each process, also of the chief.
+/// The side of each process, also of the chief. At its end it says farewell, unless an exception ends it: then the
+/// process has failed.
 class RendezvousClient {
  public:
   /// Connects with the server, which must know the secret. Throws CollectiveError if that fails until the deadline, or
@@ -84,14 +86,26 @@ class RendezvousClient {
   /// After a failure: the rank of the process that ended, or that is the only one that does not ask; -1 if that is not
   /// known. 0 if the server does not answer.
   int failed_rank();
+  /// Calls a function, once and on a separate thread, soon after it is known that a process failed: until then,
+  /// operations that do not need that process can end.
+  void on_failure(std::function<void()> call);
 
  private:
+  void listen();
   /// The reason why the server does not accept this process; empty if it does.
   std::string greet(int rank, int size, const std::string& secret, sockets::Deadline deadline);
   [[noreturn]] void fail(int peer, const std::string& cause) const;
 
   sockets::Socket socket_;
   int generation_;
+  std::mutex mutex_;  ///< guards what follows
+  std::condition_variable changed_;
+  std::optional<std::string> value_;  ///< the answer to get()
+  std::optional<int> failed_;         ///< the rank of a process
+  bool ended_ = false;                ///< there are no more messages
+  bool stopped_ = false;
+  std::function<void()> call_;
+  std::thread thread_;
 };
 
 }  // namespace etude

@@ -84,6 +84,24 @@ class SharedMoment {
   Shared<steady_clock::rep> at_;
 };
 
+/// The largest of several times, in seconds, which all processes can raise.
+class SharedSeconds {
+ public:
+  SharedSeconds()
+      : most_(new(::mmap(nullptr, sizeof(Most), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Most(0)) {}
+  ~SharedSeconds() { ::munmap(most_, sizeof(Most)); }
+  SharedSeconds(const SharedSeconds&) = delete;
+  SharedSeconds& operator=(const SharedSeconds&) = delete;
+  void raise(double seconds) {
+    for (double before = *most_; before < seconds && !most_->compare_exchange_weak(before, seconds);) continue;
+  }
+  double value() const { return *most_; }
+
+ private:
+  using Most = std::atomic<double>;
+  Most* most_;
+};
+
 /// The number of repetitions: many if ETUDE_CAMPAIGN is "long", as ./dev test cluster kills sets it.
 int rounds(int quick, int full) {
   const char* wanted = std::getenv("ETUDE_CAMPAIGN");
@@ -97,9 +115,8 @@ TEST_CASE(
     "continues from the checkpoint to the weights of an undisturbed one",
     "[gloo][kills]") {
   constexpr int count = 3;
-  // Gloo notices most ends of processes at once. In about one of 30 runs on a busy machine, its all_gather waits for a
-  // send until the deadline.
-  constexpr milliseconds deadline(4000);
+  constexpr std::chrono::minutes deadline(30);
+  constexpr double most_seconds = 10;  // the promise is one second, on a machine that is not busy
   const ScratchFolder scratch("etude-kills-", ScratchFolder::memory);
   const Reports undisturbed =
       run_workers(count, [](const std::shared_ptr<Workers>& workers) { return train(workers, {}); });
@@ -107,6 +124,7 @@ TEST_CASE(
   const int kills = rounds(20, 200);
   int killed = 0, completed = 0;
   SharedMoment at;
+  SharedSeconds slowest;
   for (int trial = 0; trial < kills; ++trial) {
     const int victim = static_cast<int>(random() % count);
     const std::chrono::microseconds after(random() % 60'000);
@@ -126,7 +144,8 @@ TEST_CASE(
                    train(workers,
                          {callbacks::backup_and_restore({.backup_dir = scratch.path() + "/c", .save_freq = 1})});
           } catch (const CollectiveError& error) {
-            return std::to_string(error.peer()) + (at.seconds_since() < 12 ? std::string(" in time") : error.what());
+            slowest.raise(at.seconds_since());
+            return std::to_string(error.peer()) + (at.seconds_since() < most_seconds ? " in time" : " late");
           }
         },
         deadline, 20, &statuses);
@@ -150,7 +169,9 @@ TEST_CASE(
   });
   CHECK((last == undisturbed));
   CHECK(killed > kills / 5);  // on a fast machine many have completed before
-  WARN(killed << " of " << kills << " runs were killed; " << completed << " processes had completed");
+  WARN(killed << " of " << kills << " runs were killed; " << completed
+              << " processes had completed; the slowest error came "
+              << "after " << slowest.value() << " s");
 }
 
 TEST_CASE("multi-worker: SIGTERM to one process ends all of them with status 143, after the same step", "[gloo]") {
