@@ -44,6 +44,7 @@ struct DropoutOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&DropoutOptions::rate>("Fraction of the inputs that is set to 0, from 0 to 1.", Need::required),
@@ -78,6 +79,7 @@ struct GaussianNoiseOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&GaussianNoiseOptions::stddev>("Standard deviation of the noise.", Need::required),
@@ -107,6 +109,7 @@ struct GaussianDropoutOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&GaussianDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
@@ -138,6 +141,7 @@ struct AlphaDropoutOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&AlphaDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
@@ -171,6 +175,7 @@ struct SpatialDropoutOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&SpatialDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
@@ -185,6 +190,7 @@ struct StepsDropoutOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&StepsDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
