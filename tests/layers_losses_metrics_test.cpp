@@ -95,6 +95,26 @@ TEST_CASE("a custom metric gets the mask of the predictions as a part of its wei
   });
 }
 
+TEST_CASE("layers that do not support masks drop them: convolutions, shapes, custom ones", "[mask]") {
+  struct Doubles : Layer {
+    explicit Doubles(bool masks) : Layer("Doubles") { set_supports_masking(masks); }
+    Value call(Value x, bool) override { return x * 2.0; }
+  };
+  const Batch batch{{sequences()}, {Tensor({2, 3, 1})}, {}};
+  const auto through = [&](LayerPtr layer) {
+    return loss_of({std::make_shared<Masks>(), std::move(layer), ones()}, batch, {.loss = "mse"});
+  };
+  const double squares = 9.0 + 49 + 121;
+  const LayerPtr convolution =
+      layers::conv1d({.filters = 1, .kernel_size = 1, .use_bias = false, .kernel_initializer = "ones"});
+  CHECK_THAT(through(convolution), WithinRel(squares / 6, 1e-6));
+  CHECK_THAT(loss_of({std::make_shared<Masks>(), layers::reshape({.target_shape = {3, 1, 2}}), ones()},
+                     {{sequences()}, {Tensor({2, 3, 1, 1})}, {}}, {.loss = "mse"}),
+             WithinRel(squares / 6, 1e-6));
+  CHECK_THAT(through(std::make_shared<Doubles>(false)), WithinRel(4 * squares / 6, 1e-6));
+  CHECK_THAT(through(std::make_shared<Doubles>(true)), WithinRel(4 * squares / 3, 1e-6));
+}
+
 TEST_CASE("a layer that removes the axis of steps removes the mask", "[mask]") {
   const Batch batch{{sequences()}, {Tensor({2, 1})}, {}};
   // Flatten merges steps and features: 21 = 1 + … + 6 in two rows, 10 and 11.

@@ -122,6 +122,7 @@ class ExtentLayer : public Layer {
   /// Of a class with `rank` spatial axes.
   template <class Options>
   ExtentLayer(const ClassEntry& entry, const Options& options, std::size_t rank) : Layer(entry, options), rank_(rank) {
+    set_supports_masking(false);
     if constexpr (requires { options.data_format; }) set_data_format(options.data_format);
   }
 

@@ -20,6 +20,7 @@ SpectralNormalization::SpectralNormalization(SpectralNormalizationOptions option
         "power_iterations = ", power_iterations_, " - expected 1 to 100 - set power_iterations.");
   check_can_hold(*layer_);
   keep_input_dtype();
+  set_supports_masking(false);
 }
 
 void SpectralNormalization::build(const Shape& input_shape) {
@@ -45,8 +46,9 @@ void SpectralNormalization::build(const Shape& input_shape) {
 
 Value SpectralNormalization::call(Value x, bool training) {
   if (training) normalize();
-  const Value y = (*layer_)(x, training);
-  return ops::cast(y, compute_dtype()).with_mask(y.mask());
+  const Value y = ops::cast((*layer_)(x, training), compute_dtype());
+  // The mask of the layer is dropped, as in Keras.
+  return y.mask() ? y.graph().append(op::Reshape{y.shape()}, {y}) : y;
 }
 
 void SpectralNormalization::normalize() const {
