@@ -75,6 +75,7 @@ const Names keep_masks{"Activation",
                        "ReLU",
                        "Rescaling",
                        "SpatialDropout1D",
+                       "SpectralNormalization",  // that of its layer
                        "ThresholdedReLU",  // of Keras 2
                        "TimeDistributed",
                        "UnitNormalization"};

@@ -20,7 +20,7 @@ SpectralNormalization::SpectralNormalization(SpectralNormalizationOptions option
         "power_iterations = ", power_iterations_, " - expected 1 to 100 - set power_iterations.");
   check_can_hold(*layer_);
   keep_input_dtype();
-  set_supports_masking(false);
+  set_supports_masking(false);  // but the layer may
 }
 
 void SpectralNormalization::build(const Shape& input_shape) {
@@ -46,9 +46,8 @@ void SpectralNormalization::build(const Shape& input_shape) {
 
 Value SpectralNormalization::call(Value x, bool training) {
   if (training) normalize();
-  const Value y = ops::cast((*layer_)(x, training), compute_dtype());
-  // The mask of the layer is dropped, as in Keras.
-  return y.mask() ? y.graph().append(op::Reshape{y.shape()}, {y}) : y;
+  const Value y = (*layer_)(x, training);
+  return ops::cast(y, compute_dtype()).with_mask(y.mask());
 }
 
 void SpectralNormalization::normalize() const {
