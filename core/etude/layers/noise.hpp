@@ -171,17 +171,17 @@ class AlphaDropout : public RandomLayer {
 
 struct SpatialDropoutOptions {
   double rate = 0;
-  std::optional<std::int64_t> seed = {};
   std::string data_format = "channels_last";
+  std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&SpatialDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
-        option<&SpatialDropoutOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
         option<&SpatialDropoutOptions::data_format>(
             "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+        option<&SpatialDropoutOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
         layer_fields<SpatialDropoutOptions>());
   }
 };

@@ -63,8 +63,8 @@ struct DiscretizationOptions {
   double epsilon = 0.01;
   std::string output_mode = "int";
   bool sparse = false;
-  std::string name = {};
   std::string dtype = {};
+  std::string name = {};
   bool trainable = true;
   static constexpr auto fields() {
     using Options = DiscretizationOptions;

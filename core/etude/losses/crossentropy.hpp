@@ -39,8 +39,8 @@ struct CategoricalCrossentropyOptions {
 struct SparseCategoricalCrossentropyOptions {
   bool from_logits = false;
   std::optional<std::int64_t> ignore_class = {};
-  std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
+  std::ptrdiff_t axis = -1;
   std::string name = "sparse_categorical_crossentropy", dtype = {};
   static constexpr auto fields() {
     return option_rows(
