@@ -131,6 +131,8 @@ EMSCRIPTEN_BINDINGS(classes) {
   property<"Layer.output_keys", [](Layer& self) { return self.output_keys(); }>(layer);
   property<"Layer.trainable", [](Layer& self) { return self.trainable(); },
            [](Layer& self, bool trainable) { self.set_trainable(trainable); }>(layer);
+  property<"Layer.supports_masking", [](Layer& self) { return self.supports_masking(); },
+           [](Layer& self, bool supports) { self.set_supports_masking(supports); }>(layer);
   property<"Layer.variables", [](Layer& self) { return self.variables(); }>(layer);
   property<"Layer.trainable_variables", [](Layer& self) { return self.trainable_variables(); }>(layer);
   property<"Layer.non_trainable_variables", [](Layer& self) { return self.non_trainable_variables(); }>(layer);

@@ -78,7 +78,7 @@ class CustomMetric : public Metric, public Custom {
   Variable variable(const MetricVariableOptions& options) {
     check(!updating_, ErrorKind::state, "addVariable", "a variable \"", options.name,
           "\" in updateState() - expected variables that are made once - call it in the constructor.");
-    const DType dtype = options.dtype.empty() ? floatx() : dtype_from_name(options.dtype);
+    const DType dtype = options.dtype.empty() ? this->dtype() : dtype_from_name(options.dtype);
     const Tensor initial = (*initializers::get(options.initializer))(options.shape, dtype);
     const Variable variable = add_variable_of(options.name, initial);
     initial_.push_back(initial);
@@ -205,11 +205,13 @@ EMSCRIPTEN_BINDINGS(custom) {
   if (in_worker()) return;
   bind<"loss.custom(class_name, options, link)",
        [](std::string class_name, losses::LossOptions options, val link) -> LossPtr {
+         const FloatxScope scope(options.dtype, class_name);
          return std::make_shared<CustomLoss>(class_name, options, link);
        }>();
 
   bind<"metric.custom(class_name, options, link)",
        [](std::string class_name, metrics::MetricOptions options, val link) -> MetricPtr {
+         const FloatxScope scope(options.dtype, class_name);
          return std::make_shared<CustomMetric>(named(options.name, class_name), link);
        }>();
   bind<"metric.add_variable(metric, options)", [](MetricPtr metric, MetricVariableOptions options) {

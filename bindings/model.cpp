@@ -193,6 +193,8 @@ EMSCRIPTEN_BINDINGS(model) {
                             : model->get_layer(from_js<unsigned>(which, {"getLayer", "index"}));
   }>();
   bind<"model.metrics_names(model)", [](ModelPtr model) { return model->metrics_names(); }>();
+  bind<"model.metrics(model)", [](ModelPtr model) { return model->metrics(); }>();
+  bind<"model.reset_metrics(model)", [](ModelPtr model) { model->reset_metrics(); }>();
   bind<"build(model, input_shape)", [](ModelPtr model, Shape input_shape) { model->build(input_shape); }>();
   bind<"explain(model)", [](ModelPtr model) { return model->explain(); }>();
   bind<"summary(model, options, print_fn?)",
@@ -202,6 +204,10 @@ EMSCRIPTEN_BINDINGS(model) {
        }>();
   bind<"model.stop_training(model)", [](ModelPtr model) { return model->stop_training; }>();
   bind<"model.set_stop_training(model, stop)", [](ModelPtr model, bool stop) { model->stop_training = stop; }>();
+  bind<"model.stop_evaluating(model)", [](ModelPtr model) { return model->stop_evaluating; }>();
+  bind<"model.set_stop_evaluating(model, stop)", [](ModelPtr model, bool stop) { model->stop_evaluating = stop; }>();
+  bind<"model.stop_predicting(model)", [](ModelPtr model) { return model->stop_predicting; }>();
+  bind<"model.set_stop_predicting(model, stop)", [](ModelPtr model, bool stop) { model->stop_predicting = stop; }>();
 }
 
 }  // namespace etude::js

@@ -91,6 +91,24 @@ TEST_CASE("fields are optional, and Keras's fields that Etude lacks may be null"
   CHECK(layer_error(R"({"class_name": "Flatten"})") == "no error");
 }
 
+TEST_CASE("a config has the dtype of a loss or metric if it is set, and takes a policy in its place", "[config]") {
+  CHECK_FALSE(json::parse(to_json(*losses::huber()))["config"].contains("dtype"));
+  CHECK(json::parse(to_json(*metrics::auc({.dtype = "float16"})))["config"]["dtype"] == "float16");
+  const MetricPtr metric = from_json<Metric>(
+      R"({"class_name": "Mean", "config": {"dtype": {"class_name": "DTypePolicy", "config": {"name": "float64"}}}})");
+  CHECK(metric->dtype() == DType::float64);
+  CHECK(from_json<Loss>(R"({"class_name": "Huber", "config": {"dtype": null}})")->dtype() == std::nullopt);
+  CHECK(from_json<Loss>(R"({"class_name": "Huber", "config": {"dtype": "float64"}})")->dtype() == DType::float64);
+}
+
+TEST_CASE("options of Keras that have no effect here are accepted", "[config]") {
+  CHECK_FALSE(layers::dropout({.rate = 0.5, .trainable = false})->trainable());
+  const LayerPtr attention = from_json<Layer>(
+      R"({"class_name": "MultiHeadAttention", "config": {"num_heads": 2, "key_dim": 3, "flash_attention": null}})");
+  CHECK(json::parse(to_json(*attention))["config"]["flash_attention"] == false);
+  CHECK(optimizers::loss_scale_optimizer({.inner_optimizer = "sgd", .name = "scaled"})->scales_loss());
+}
+
 TEST_CASE("a config makes the classes of the table and no others", "[config]") {
   CHECK(layer_error(R"({"class_name": "Lambda", "config": {"function": "os.system"}})")
             .starts_with("[layer] class \"Lambda\" - expected one of: Activation, ActivityRegularization, "));

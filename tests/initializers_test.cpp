@@ -86,6 +86,20 @@ TEST_CASE("variance scaling divides by the fan of its mode, or of its axes", "[i
         1e-12);
 }
 
+TEST_CASE("glorot, he and lecun divide by the fans of given axes", "[initializers]") {
+  using namespace initializers;
+  const auto values = [](const InitializerPtr& initializer) {
+    return numbers((*initializer)({3, 4, 5}, DType::float64));
+  };
+  CHECK(values(glorot_uniform({.seed = 9, .input_axes = {-1}, .output_axes = {0, 1}})) ==
+        values(variance_scaling(
+            {.mode = "fan_avg", .distribution = "uniform", .seed = 9, .input_axes = {-1}, .output_axes = {0, 1}})));
+  CHECK(values(he_normal({.seed = 9, .input_axes = {0}, .output_axes = {1}})) ==
+        values(variance_scaling({.scale = 2, .seed = 9, .input_axes = {0}, .output_axes = {1}})));
+  CHECK(error_of([] { lecun_normal({.output_axes = 0}); }) ==
+        "[LecunNormal] only one of input_axes and output_axes - expected both or none - set the other one too.");
+}
+
 TEST_CASE("initializers of structured values refuse invalid options and other shapes", "[initializers]") {
   using namespace initializers;
   CHECK(error_of([] { variance_scaling({.scale = 0}); }) ==

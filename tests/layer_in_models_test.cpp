@@ -70,16 +70,15 @@ const Names keep_masks{"Activation",
                        "Multiply",
                        "Normalization",
                        "PReLU",
+                       "Pipeline",  // that of its layers
                        "RNN",
                        "ReLU",
                        "Rescaling",
                        "SpatialDropout1D",
+                       "SpectralNormalization",  // that of its layer
                        "ThresholdedReLU",  // of Keras 2
                        "TimeDistributed",
                        "UnitNormalization"};
-/// Layers whose result has the axes of the mask, but which drop it in Keras, with a warning. Here it stays.
-const Names drop_masks_in_keras{"DepthwiseConv1D", "EinsumDense", "Pipeline", "RMSNormalization",
-                                "SpectralNormalization"};
 /// Layers that make masks of their inputs, and those with inputs of other shapes than [batch, steps, ..].
 const Names other_masks{"Masking",         "ReversibleEmbedding",   "GRUCell",      "LSTMCell",       "SimpleRNNCell",
                         "StackedRNNCells", "RandomFourierFeatures", "RepeatVector", "MelSpectrogram", "Softmax",
@@ -144,7 +143,7 @@ TEST_CASE("a layer keeps or drops the mask of its input as in Keras 3", "[layers
     steps.front() = 0;
     const Tensor mask = testing::tensor_of({2, inputs.front().shape()[1]}, DType::boolean, steps);
     const Tensor kept = mask_of(*new_layer<Class>(), inputs, mask);
-    if (keep_masks.contains(name) || drop_masks_in_keras.contains(name))
+    if (keep_masks.contains(name))
       CHECK(testing::same_bits(kept, mask));
     else
       CHECK_FALSE(kept.size() > 1);

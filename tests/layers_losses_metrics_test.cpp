@@ -95,6 +95,26 @@ TEST_CASE("a custom metric gets the mask of the predictions as a part of its wei
   });
 }
 
+TEST_CASE("layers that do not support masks drop them: convolutions, shapes, custom ones", "[mask]") {
+  struct Doubles : Layer {
+    explicit Doubles(bool masks) : Layer("Doubles") { set_supports_masking(masks); }
+    Value call(Value x, bool) override { return x * 2.0; }
+  };
+  const Batch batch{{sequences()}, {Tensor({2, 3, 1})}, {}};
+  const auto through = [&](LayerPtr layer) {
+    return loss_of({std::make_shared<Masks>(), std::move(layer), ones()}, batch, {.loss = "mse"});
+  };
+  const double squares = 9.0 + 49 + 121;
+  const LayerPtr convolution =
+      layers::conv1d({.filters = 1, .kernel_size = 1, .use_bias = false, .kernel_initializer = "ones"});
+  CHECK_THAT(through(convolution), WithinRel(squares / 6, 1e-6));
+  CHECK_THAT(loss_of({std::make_shared<Masks>(), layers::reshape({.target_shape = {3, 1, 2}}), ones()},
+                     {{sequences()}, {Tensor({2, 3, 1, 1})}, {}}, {.loss = "mse"}),
+             WithinRel(squares / 6, 1e-6));
+  CHECK_THAT(through(std::make_shared<Doubles>(false)), WithinRel(4 * squares / 6, 1e-6));
+  CHECK_THAT(through(std::make_shared<Doubles>(true)), WithinRel(4 * squares / 3, 1e-6));
+}
+
 TEST_CASE("a layer that removes the axis of steps removes the mask", "[mask]") {
   const Batch batch{{sequences()}, {Tensor({2, 1})}, {}};
   // Flatten merges steps and features: 21 = 1 + … + 6 in two rows, 10 and 11.
@@ -230,6 +250,43 @@ TEST_CASE("a variable of a custom metric has the values and the dtype that it is
   CHECK(metric.least.dtype() == DType::int32);
   CHECK(numbers(metric.least.value()) == std::vector<double>{7, 8});
   CHECK(metric.variables() == std::vector<Variable>{metric.least});
+}
+
+// Results of Keras 3.15.1 on JAX.
+TEST_CASE("a loss and a metric compute in their dtype", "[losses][metrics]") {
+  struct Row {
+    const char* dtype;
+    DType of_result;
+    double loss, metric, mean, r2, tolerance;
+  };
+  const Row row =
+      GENERATE(Row{"float64", DType::float64, 0.1483333259820938, 0.1483333259820938, 683.3333333333334,
+                   0.9340741038322449, 1e-12},
+               // 2049 is not a float16.
+               Row{"float16", DType::float16, 0.1480712890625, 0.1483154296875, 682.5, 0.9341623187065125, 2e-3});
+  const Tensor t = Tensor::from<float>({2, 3}, {0, 1, 2, 3, 4, 5});
+  const Tensor p = Tensor::from<float>({2, 3}, {0.1F, 1.3F, 2.7F, 2.9F, 4.2F, 5.5F});
+  const auto check_result = [&](const Tensor& result, double expected) {
+    CHECK(result.dtype() == row.of_result);
+    CHECK_THAT(numbers(result)[0], WithinRel(expected, row.tolerance));
+  };
+  const LossPtr loss = losses::mean_squared_error({.dtype = row.dtype});
+  check_result(run({t, p}, [&](auto v) { return (*loss)(v[0], v[1]); }), row.loss);
+  const auto result_of = [](const MetricPtr& metric, std::initializer_list<std::pair<Tensor, Tensor>> batches) {
+    for (const auto& [y_true, y_pred] : batches) {
+      const Tensor inputs[] = {y_true, y_pred};
+      Compiled step(inputs, [&](Graph&, std::span<const Value> v) {
+        metric->update_state(v[0], v[1]);
+        return Compiled::Outcome{};
+      });
+      step.run(inputs);
+    }
+    return run({}, [&](auto) { return metric->result(); });
+  };
+  check_result(result_of(metrics::mean_squared_error({.dtype = row.dtype}), {{t, p}}), row.metric);
+  check_result(result_of(metrics::r2_score({.dtype = row.dtype}), {{t, p}}), row.r2);
+  const auto one = [](float number) { return std::pair(Tensor({}, floatx()), Tensor::from<float>({}, {number})); };
+  check_result(result_of(metrics::mean({.dtype = row.dtype}), {one(2048), one(1), one(1)}), row.mean);
 }
 
 TEST_CASE("metrics: a sample counts once, for any number of steps per batch (R-4)", "[metrics]") {

@@ -104,6 +104,28 @@ test('stopTraining ends fit after this step', async () => {
   assert.deepEqual([steps, epoch], [[0, 1], [0]]);
 });
 
+test('stopEvaluating and stopPredicting end evaluate and predict after this step', async () => {
+  const model = summing();
+  model.compile(mse());
+  const steps = [];
+  const x = waves([8, 2]);
+  await model.evaluate(x, waves([8, 1]), { ...quiet, batchSize: 2, callbacks: [
+    { onTestBatchEnd(step) { steps.push(step); if (step === 1) this.model.stopEvaluating = true; } }] });
+  const predicted = await model.predict(x, { ...quiet, batchSize: 2, callbacks: [{ onPredictBatchEnd() { this.model.stopPredicting = true; } }] });
+  assert.deepEqual([steps, predicted.shape], [[0, 1], [2, 1]]);
+});
+
+test('a model lists its metrics and resets them', () => {
+  const model = summing();
+  const mae = et.metrics.meanAbsoluteError();
+  model.compile({ ...mse(), metrics: [mae] });
+  model.testOnBatch(waves([2, 2]), waves([2, 1]));
+  assert.deepEqual(model.metrics.map((metric) => metric.name), model.metricsNames);
+  assert.equal(mae.variables[1].value().data[0], 2);
+  model.resetMetrics();
+  assert.deepEqual(mae.variables.map((variable) => variable.value().data[0]), [0, 0]);
+});
+
 test('a callback may evaluate, predict and change the learning rate', async () => {
   const x = waves([8, 2]);
   const model = summing();

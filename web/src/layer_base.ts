@@ -94,6 +94,13 @@ export abstract class LayerBase {
   set trainable(trainable: boolean) {
     this.handle.trainable = trainable;
   }
+  /** Whether results get the masks of inputs. A custom layer sets it in its constructor; otherwise it drops masks, and warns. */
+  get supportsMasking(): boolean {
+    return this.handle.supportsMasking;
+  }
+  set supportsMasking(supports: boolean) {
+    this.handle.supportsMasking = supports;
+  }
   get variables(): native.Variable[] {
     return this.handle.variables;
   }

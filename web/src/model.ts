@@ -271,12 +271,47 @@ export class Model extends LayerBase {
   get metricsNames(): string[] {
     return module.model_metricsNames(this.handle);
   }
+  /**
+   * The metrics of the loss, of compile and of addMetric. A class may have a field of this name instead, with the metrics
+   * that its steps update: those are reset with each epoch.
+   */
+  declare metrics: native.Metric[];
+  static {
+    // No accessor of the class: TypeScript lets a class have a field only in place of a field.
+    Object.defineProperty(this.prototype, 'metrics', {
+      get(this: Model): native.Metric[] {
+        return module.model_metrics(this.handle);
+      },
+      set(this: Model, value: native.Metric[]): void {
+        Object.defineProperty(this, 'metrics', { value, configurable: true, enumerable: true, writable: true });
+      },
+      configurable: true,
+    });
+  }
+  /** Resets all metrics to their initial states. */
+  resetMetrics(): void {
+    module.model_resetMetrics(this.handle);
+  }
   /** Callbacks set it: fit stops after this epoch. */
   get stopTraining(): boolean {
     return module.model_stopTraining(this.handle);
   }
   set stopTraining(stop: boolean) {
     module.model_setStopTraining(this.handle, stop);
+  }
+  /** Callbacks set it: evaluate stops after this execution. */
+  get stopEvaluating(): boolean {
+    return module.model_stopEvaluating(this.handle);
+  }
+  set stopEvaluating(stop: boolean) {
+    module.model_setStopEvaluating(this.handle, stop);
+  }
+  /** Callbacks set it: predict stops after this execution. */
+  get stopPredicting(): boolean {
+    return module.model_stopPredicting(this.handle);
+  }
+  set stopPredicting(stop: boolean) {
+    module.model_setStopPredicting(this.handle, stop);
   }
 
   getLayer(nameOrIndex: string | number): LayerLike {

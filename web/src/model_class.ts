@@ -21,5 +21,6 @@ export function addReplaced(steps: options.ModelOptions, model: object, base: ob
     entrances.add(entrance);
     Object.defineProperty(model, name, { value: entrance, configurable: true, writable: true });
   }
-  if ('metrics' in model) steps.metrics = model.metrics as NonNullable<options.ModelOptions['metrics']>;
+  for (let owner = model; owner !== base; owner = Object.getPrototypeOf(owner) as object)
+    if (Object.hasOwn(owner, 'metrics')) return void (steps.metrics = (model as { metrics: NonNullable<options.ModelOptions['metrics']> }).metrics);
 }

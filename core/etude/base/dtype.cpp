@@ -3,6 +3,7 @@
 #include <array>
 #include <atomic>
 #include <ostream>
+#include <utility>
 
 #include "etude/base/error.hpp"
 
@@ -13,6 +14,7 @@ constexpr std::array<std::string_view, 7> names{"float32", "float64", "int32", "
 std::atomic<DType> floatx_{DType::float32};
 constexpr DTypePolicy as_floatx{DType::boolean, DType::boolean};  // a dtype that no layer has
 std::atomic<DTypePolicy> policy_{as_floatx};
+thread_local std::optional<DType> floatx_in_scope;
 
 }  // namespace
 
@@ -27,7 +29,16 @@ DType dtype_from_name(std::string_view name) {
 
 std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name_of(dtype); }
 
-DType floatx() { return floatx_.load(std::memory_order_relaxed); }
+DType floatx() { return floatx_in_scope.value_or(floatx_.load(std::memory_order_relaxed)); }
+
+FloatxScope::FloatxScope(DType dtype) : outer_(std::exchange(floatx_in_scope, dtype)) {}
+FloatxScope::FloatxScope(std::string_view name, std::string_view where) : outer_(floatx_in_scope) {
+  if (name.empty()) return;
+  const bool half = name == name_of(DType::float16) || name == name_of(DType::bfloat16);
+  floatx_in_scope = half ? dtype_from_name(name) : DTypePolicy::from_name(name, where).compute_dtype;
+}
+FloatxScope::~FloatxScope() { floatx_in_scope = outer_; }
+std::optional<DType> FloatxScope::current() { return floatx_in_scope; }
 
 void set_floatx(DType dtype) {
   check(is_floating(dtype) && !is_half(dtype), ErrorKind::dtype, "set_floatx", dtype,

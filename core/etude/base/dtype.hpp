@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string_view>
 
 #include "etude/base/half.hpp"
@@ -43,6 +44,24 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 DType floatx();
 /// Sets the result of floatx().
 void set_floatx(DType dtype);
+
+/// While it exists, floatx() is another dtype on this thread: that of the loss or metric which is made or computed.
+class FloatxScope {
+ public:
+  /// Sets the result of floatx().
+  explicit FloatxScope(DType dtype);
+  /// The same, by the name of a dtype of floats or of a policy, whose dtype of computation it is. An empty name changes
+  /// nothing. Throws Error(dtype), with `where`, for other names and where the build lacks the dtype.
+  FloatxScope(std::string_view name, std::string_view where);
+  ~FloatxScope();
+  FloatxScope(const FloatxScope&) = delete;
+  FloatxScope& operator=(const FloatxScope&) = delete;
+  /// The dtype of the innermost scope; none outside all scopes.
+  static std::optional<DType> current();
+
+ private:
+  std::optional<DType> outer_;
+};
 
 /// The dtype in which layers compute, and that of their variables. "float32" and "float64" set both; "mixed_float16"
 /// and "mixed_bfloat16" compute in half precision with variables of float32: on a GPU that is faster, elsewhere it

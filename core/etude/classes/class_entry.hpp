@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "etude/base/dtype.hpp"
 #include "etude/classes/detail/snake_case.hpp"
 #include "etude/classes/field.hpp"
 
@@ -164,6 +165,19 @@ template <class Class> std::shared_ptr<void> make_erased(void* options) {
 }
 }  // namespace detail
 
+namespace detail {
+/// The result of `make`; losses and metrics are made in the dtype of their options.
+template <class Kind, class Options, class Make> auto in_dtype(const char* where, const Options& options, Make make) {
+  if constexpr (requires { options.dtype; } && requires { Kind::has_dtype; }) {
+    const FloatxScope scope(options.dtype, where);
+    return make();
+  } else {
+    static_cast<void>(where);
+    return make();
+  }
+}
+}  // namespace detail
+
 /// The entry of a class.
 template <class Class>
 inline constexpr ClassEntry class_entry{Class::about.name,
@@ -178,12 +192,13 @@ inline constexpr ClassEntry class_entry{Class::about.name,
 /// function.
 template <class Class> auto make_object(OptionsOf<Class> options) {
   if constexpr (requires { &Class::make; }) {
-    auto object = Class::make(options);
+    using Kind = typename decltype(Class::make(options))::element_type::Kind;
+    auto object = detail::in_dtype<Kind>(Class::about.name, options, [&] { return Class::make(options); });
     if (object->description().empty() && !detail::passes_on<Class>)
       object->describe({class_entry<Class>, std::move(options)});
     return object;
   } else if constexpr (std::derived_from<Class, Described> && !std::is_base_of_v<Layer, Class>) {
-    auto object = std::make_shared<Class>(options);
+    auto object = detail::in_dtype<Class>(Class::about.name, options, [&] { return std::make_shared<Class>(options); });
     if (object->description().empty()) object->describe({class_entry<Class>, std::move(options)});
     return std::shared_ptr<ProductOf<Class>>(std::move(object));
   } else {

@@ -183,7 +183,9 @@ void normal_draw(Random& random, double stddev, std::span<double> numbers) {
   for (double& x : numbers) x = random.normal() * stddev;
 }
 
-InitializerPtr scaled(const VarianceScalingOptions& o) {
+InitializerPtr scaled(const char* where, const VarianceScalingOptions& o) {
+  check(o.input_axes.empty() == o.output_axes.empty(), ErrorKind::value, where,
+        "only one of input_axes and output_axes - expected both or none - set the other one too.");
   if (o.distribution == "uniform")
     return std::make_shared<Uniform>(o.seed, [=](const Shape& shape) {
       const double limit = std::sqrt(3 * o.scale / fan_of(o, shape));
@@ -196,8 +198,14 @@ InitializerPtr scaled(const VarianceScalingOptions& o) {
       o.seed, [=](const Shape& shape) { return std::sqrt(o.scale / fan_of(o, shape)) / cut; },
       truncated ? truncated_draw : normal_draw);
 }
-InitializerPtr scaled(const SeedOptions& options, double scale, const char* mode, const char* distribution) {
-  return scaled({.scale = scale, .mode = mode, .distribution = distribution, .seed = options.seed});
+InitializerPtr scaled(const char* where, const ScaledOptions& o, double scale, const char* mode,
+                      const char* distribution) {
+  return scaled(where, {.scale = scale,
+                        .mode = mode,
+                        .distribution = distribution,
+                        .seed = o.seed,
+                        .input_axes = o.input_axes,
+                        .output_axes = o.output_axes});
 }
 
 }  // namespace
@@ -231,18 +239,28 @@ InitializerPtr VarianceScaling::make(const VarianceScalingOptions& o) {
   check_one_of(about.name, "mode", o.mode, {"fan_in", "fan_out", "fan_avg"});
   check_one_of(about.name, "distribution", o.distribution,
                {"truncated_normal", "untruncated_normal", "uniform", "normal"});
-  check(o.input_axes.empty() == o.output_axes.empty(), ErrorKind::value, about.name,
-        "only one of input_axes and output_axes - expected both or none - set the other one too.");
   VarianceScalingOptions options = o;
   if (o.distribution == "normal") options.distribution = "truncated_normal";  // as in Keras
-  return scaled(options);
+  return scaled(about.name, options);
 }
-InitializerPtr GlorotUniform::make(const SeedOptions& options) { return scaled(options, 1, "fan_avg", "uniform"); }
-InitializerPtr GlorotNormal::make(const SeedOptions& o) { return scaled(o, 1, "fan_avg", "truncated_normal"); }
-InitializerPtr HeUniform::make(const SeedOptions& options) { return scaled(options, 2, "fan_in", "uniform"); }
-InitializerPtr HeNormal::make(const SeedOptions& options) { return scaled(options, 2, "fan_in", "truncated_normal"); }
-InitializerPtr LecunUniform::make(const SeedOptions& options) { return scaled(options, 1, "fan_in", "uniform"); }
-InitializerPtr LecunNormal::make(const SeedOptions& o) { return scaled(o, 1, "fan_in", "truncated_normal"); }
+InitializerPtr GlorotUniform::make(const ScaledOptions& options) {
+  return scaled(about.name, options, 1, "fan_avg", "uniform");
+}
+InitializerPtr GlorotNormal::make(const ScaledOptions& o) {
+  return scaled(about.name, o, 1, "fan_avg", "truncated_normal");
+}
+InitializerPtr HeUniform::make(const ScaledOptions& options) {
+  return scaled(about.name, options, 2, "fan_in", "uniform");
+}
+InitializerPtr HeNormal::make(const ScaledOptions& options) {
+  return scaled(about.name, options, 2, "fan_in", "truncated_normal");
+}
+InitializerPtr LecunUniform::make(const ScaledOptions& options) {
+  return scaled(about.name, options, 1, "fan_in", "uniform");
+}
+InitializerPtr LecunNormal::make(const ScaledOptions& o) {
+  return scaled(about.name, o, 1, "fan_in", "truncated_normal");
+}
 
 InitializerPtr get(const Choice<Initializer>& choice) {
   return choice.object() ? choice.object() : make_of<Initializer>(class_table<Initializer>().named(choice.name()));

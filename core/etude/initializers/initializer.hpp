@@ -78,11 +78,18 @@ struct UniformOptions {
         option<&UniformOptions::seed>("Seed of the random draws. Default: derived from the global seed."));
   }
 };
-struct SeedOptions {
+/// The rows of those whose variance depends on the shape of the weight.
+template <class Options> constexpr auto scaled_fields() {
+  return option_rows(
+      option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),
+      option<&Options::input_axes>("Axes of the weight that are inputs, if output_axes are given too. Default: those "
+                                   "of a kernel [.., inputs, outputs]."),
+      option<&Options::output_axes>("Axes of the weight that are outputs, if input_axes are given too."));
+}
+struct ScaledOptions {
   std::optional<std::int64_t> seed{};
-  static constexpr auto fields() {
-    return option_rows(option<&SeedOptions::seed>("Seed of the random draws. Default: derived from the global seed."));
-  }
+  Integers input_axes = {}, output_axes = {};
+  static constexpr auto fields() { return option_rows(scaled_fields<ScaledOptions>()); }
 };
 
 struct OrthogonalOptions {
@@ -109,10 +116,7 @@ struct VarianceScalingOptions {
                                "\"fan_out\", the number of results of an input; \"fan_avg\", the mean of both."),
         option<&Options::distribution>("\"truncated_normal\", at two standard deviations, \"untruncated_normal\" or "
                                        "\"uniform\"."),
-        option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),
-        option<&Options::input_axes>("Axes of the weight that are inputs, if output_axes are given too. Default: those "
-                                     "of a kernel [.., inputs, outputs]."),
-        option<&Options::output_axes>("Axes of the weight that are outputs, if input_axes are given too."));
+        scaled_fields<Options>());
   }
 };
 struct IdentityOptions {
@@ -183,41 +187,41 @@ inline constexpr Factory<VarianceScaling> variance_scaling;
 
 /// Variance scaling: uniform within ±sqrt(3 scale / fan), or a normal distribution truncated at two sigma with
 /// the standard deviation sqrt(scale / fan). glorot: scale 1 over the mean of fan_in and fan_out; he: 2 / fan_in;
-/// lecun: 1 / fan_in.
+/// lecun: 1 / fan_in. All throw as VarianceScaling does for axes.
 struct GlorotUniform {
   static constexpr ClassText about{"GlorotUniform", "Uniform within ±sqrt(6 / (fan_in + fan_out))."};
-  static InitializerPtr make(const SeedOptions& options);
+  static InitializerPtr make(const ScaledOptions& options);
 };
 inline constexpr Factory<GlorotUniform> glorot_uniform;
 
 struct GlorotNormal {
   static constexpr ClassText about{"GlorotNormal",
                                    "Truncated normal with the standard deviation sqrt(2 / (fan_in + fan_out))."};
-  static InitializerPtr make(const SeedOptions& options);
+  static InitializerPtr make(const ScaledOptions& options);
 };
 inline constexpr Factory<GlorotNormal> glorot_normal;
 
 struct HeUniform {
   static constexpr ClassText about{"HeUniform", "Uniform within ±sqrt(6 / fan_in)."};
-  static InitializerPtr make(const SeedOptions& options);
+  static InitializerPtr make(const ScaledOptions& options);
 };
 inline constexpr Factory<HeUniform> he_uniform;
 
 struct HeNormal {
   static constexpr ClassText about{"HeNormal", "Truncated normal with the standard deviation sqrt(2 / fan_in)."};
-  static InitializerPtr make(const SeedOptions& options);
+  static InitializerPtr make(const ScaledOptions& options);
 };
 inline constexpr Factory<HeNormal> he_normal;
 
 struct LecunUniform {
   static constexpr ClassText about{"LecunUniform", "Uniform within ±sqrt(3 / fan_in)."};
-  static InitializerPtr make(const SeedOptions& options);
+  static InitializerPtr make(const ScaledOptions& options);
 };
 inline constexpr Factory<LecunUniform> lecun_uniform;
 
 struct LecunNormal {
   static constexpr ClassText about{"LecunNormal", "Truncated normal with the standard deviation sqrt(1 / fan_in)."};
-  static InitializerPtr make(const SeedOptions& options);
+  static InitializerPtr make(const ScaledOptions& options);
 };
 inline constexpr Factory<LecunNormal> lecun_normal;
 

@@ -15,6 +15,7 @@ struct ReLUOptions {
   double threshold = 0;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&ReLUOptions::max_value>("Largest result. Default: no limit."),
                        option<&ReLUOptions::negative_slope>("Slope below the threshold."),
@@ -40,6 +41,7 @@ struct LeakyReLUOptions {
   double negative_slope = 0.3;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&LeakyReLUOptions::negative_slope>("Slope below 0."), layer_fields<LeakyReLUOptions>());
   }
@@ -101,6 +103,7 @@ struct ELUOptions {
   double alpha = 1;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&ELUOptions::alpha>("Scale of the exponential below 0."), layer_fields<ELUOptions>());
   }
@@ -122,6 +125,7 @@ struct ThresholdedReLUOptions {
   double theta = 1;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&ThresholdedReLUOptions::theta>("Value up to which the result is 0."),
                        layer_fields<ThresholdedReLUOptions>());
@@ -147,6 +151,7 @@ struct SoftmaxOptions {
   Integers axis = -1;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&SoftmaxOptions::axis>("Axis along which the results have a sum of 1, or several."),
                        layer_fields<SoftmaxOptions>());

@@ -16,6 +16,7 @@ AdaptivePooling::AdaptivePooling(const ClassEntry& entry, const AdaptivePoolingO
       channels_first_(is_channels_first(options.data_format, where())),
       output_size_(spatial::numbers("output_size", options.output_size, rank, where())) {
   cast_integers();
+  set_supports_masking(false);
 }
 
 Value AdaptivePooling::call(Value x, bool) {

@@ -11,6 +11,7 @@ struct AdaptivePoolingOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&AdaptivePoolingOptions::output_size>(
                            "Extent of the result along each axis, or one number for all.", Need::required),

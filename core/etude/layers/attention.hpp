@@ -21,6 +21,8 @@ template <class Options> constexpr auto attention_fields() {
       option<&Options::use_bias>("Whether a bias is added."), axes(),
       option<&Options::sliding_window>("A query attends only to keys that are less than this many steps away. Default: "
                                        "to all."),
+      option<&Options::flash_attention>(
+          "Accepted, because calls of Keras have it: the step is compiled in either case."),
       weight_fields<Options>(),
       option<&Options::use_gate>("Whether the result of each head is multiplied by a sigmoid of the query, which is "
                                  "learned."),
@@ -37,6 +39,7 @@ struct MultiHeadAttentionOptions {
   Integers output_shape = {};                       ///< Default: the query's features.
   Integers attention_axes = {};                     ///< Default: all but batch and features.
   std::optional<std::int64_t> sliding_window = {};  ///< Default: no limit.
+  bool flash_attention = false;
   Choice<Initializer> kernel_initializer = "glorot_uniform";
   Choice<Initializer> bias_initializer = "zeros";
   Choice<Regularizer> kernel_regularizer = {};
@@ -84,6 +87,7 @@ struct GroupedQueryAttentionOptions {
   double dropout = 0;
   bool use_bias = true;
   std::optional<std::int64_t> sliding_window = {};  ///< Default: no limit.
+  bool flash_attention = false;
   Choice<Initializer> kernel_initializer = "glorot_uniform";
   Choice<Initializer> bias_initializer = "zeros";
   Choice<Regularizer> kernel_regularizer = {};

@@ -44,6 +44,7 @@ class ConvolutionLayer : public Layer {
       set_window(o.kernel_size, o.strides, o.dilation_rate);
     else
       set_window(o.kernel_size, o.strides, 1);
+    set_supports_masking(false);
     set_data(o.padding, o.data_format, o.activation);
     set_activity_regularizer(o.activity_regularizer);
   }

@@ -7,6 +7,7 @@ namespace etude {
 struct IdentityOptions {
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() { return option_rows(layer_fields<IdentityOptions>()); }
 };
 
@@ -23,6 +24,7 @@ struct MaskingOptions {
   double mask_value = 0;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&MaskingOptions::mask_value>("What all features of a masked step are equal to."),
                        layer_fields<MaskingOptions>());
@@ -52,6 +54,7 @@ struct ActivityRegularizationOptions {
   double l2 = 0;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&ActivityRegularizationOptions::l1>("Factor of the sum of magnitudes."),
                        option<&ActivityRegularizationOptions::l2>("Factor of the sum of squares."),

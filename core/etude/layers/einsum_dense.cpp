@@ -11,6 +11,7 @@ EinsumDense::EinsumDense(EinsumDenseOptions options)
     : Layer(class_entry<EinsumDense>, std::move(options)),
       options_(described_options<EinsumDenseOptions>()),
       equation_(einsum_equation(options_.equation, where())) {
+  set_supports_masking(false);
   if (!options_.activation.name().empty()) activations::get(options_.activation.name());
   const auto of_result = [&](char axis) { return equation_.out.find(axis) != std::string::npos; };
   const std::string bias_axes = options_.bias_axes.value_or("");

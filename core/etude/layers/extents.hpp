@@ -16,6 +16,7 @@ struct CroppingOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&CroppingOptions::cropping>(
                            "Entries cut from both ends of axes: a number, one for each axis, or two for each."),
@@ -30,6 +31,7 @@ struct ImageCroppingOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&ImageCroppingOptions::cropping>(
                            "Entries cut from both ends of axes: a number, one for each axis, or two for each."),
@@ -44,6 +46,7 @@ struct StepsCroppingOptions {
   Margins cropping = 1;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&StepsCroppingOptions::cropping>("Steps cut from both ends: a number, or one for each end."),
@@ -55,6 +58,7 @@ struct ZeroPaddingOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&ZeroPaddingOptions::padding>(
                            "Zeros added at both ends of axes: a number, one for each axis, or two for each."),
@@ -68,6 +72,7 @@ struct UpSamplingOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&UpSamplingOptions::size>("Times that entries are repeated along each axis, or one number for all."),
@@ -81,6 +86,7 @@ struct StepsUpSamplingOptions {
   Integers size = 2;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&StepsUpSamplingOptions::size>("Times that steps are repeated."),
                        layer_fields<StepsUpSamplingOptions>());
@@ -93,6 +99,7 @@ struct ImageUpSamplingOptions {
   std::string interpolation = "nearest";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&ImageUpSamplingOptions::size>(
                            "Times that entries are repeated along each axis, or one number for both."),
@@ -115,6 +122,7 @@ class ExtentLayer : public Layer {
   /// Of a class with `rank` spatial axes.
   template <class Options>
   ExtentLayer(const ClassEntry& entry, const Options& options, std::size_t rank) : Layer(entry, options), rank_(rank) {
+    set_supports_masking(false);
     if constexpr (requires { options.data_format; }) set_data_format(options.data_format);
   }
 

@@ -9,6 +9,7 @@ struct GlobalPoolingOptions {
   bool keepdims = false;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&GlobalPoolingOptions::data_format>(
                            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),

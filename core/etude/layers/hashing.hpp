@@ -18,6 +18,7 @@ struct HashingOptions {
   bool sparse = false;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = HashingOptions;
     return option_rows(
@@ -59,6 +60,7 @@ struct HashedCrossingOptions {
   bool sparse = false;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = HashedCrossingOptions;
     return option_rows(option<&Options::num_bins>("Number of bins.", Need::required),

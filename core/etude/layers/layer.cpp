@@ -9,6 +9,7 @@
 #include "etude/base/detail/utf8.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/classes/class_table.hpp"
 #include "etude/layers/shape_trace.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
@@ -215,9 +216,20 @@ void Layer::track(const std::vector<Variable>& read, std::uint64_t made_before) 
   }
 }
 
+bool Layer::supports_masking() const {
+  if (supports_masking_ || description().empty()) return supports_masking_.value_or(false);
+  return class_table<Layer>().find(description().class_name()) == &description().entry();
+}
+
 Value Layer::mask_of(const std::vector<Value>& inputs, Value y) const {
   const Value mask = inputs.front().mask();
-  return masks(mask, y) ? mask : Value{};
+  if (supports_masking()) return masks(mask, y) ? mask : Value{};
+  // The layers of a model have their own masks.
+  if (mask && layers().empty() && !std::exchange(mask_warned_, true))
+    print_warning({}, '[' + where() +
+                          "] an input with a mask, which this layer does not support - later layers and the loss do "
+                          "not see the mask - set supports_masking if the result may have it.");
+  return {};
 }
 
 Outputs Layer::call_with(const std::vector<Value>& inputs, bool training) {

@@ -143,8 +143,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   const DTypePolicy& dtype_policy() const { return policy_; }
 
   /// Within a trace: builds the layer for the Value's shape if it is not built yet, casts floats to the compute dtype,
-  /// and calls it. The result gets the mask of x if it has the mask's axes and more, unless the layer returns its own
-  /// mask. Throws Error(value) for a layer of several outputs.
+  /// and calls it. The result gets the mask of x as mask_of() says, unless the layer returns its own mask. Throws
+  /// Error(value) for a layer of several outputs.
   Value operator()(Value x, bool training = false);
   /// The same for several inputs. An input may be empty if the layer does not need it. One Value per output.
   Outputs operator()(const std::vector<Value>& inputs, bool training = false);
@@ -207,6 +207,11 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   void set_trainable(bool trainable);
   /// Sets it for this layer only.
   void set_own_trainable(bool trainable) { trainable_ = trainable; }
+  /// Whether results get the masks of inputs. By default custom layers do not, and print a warning instead, as in
+  /// Keras.
+  bool supports_masking() const;
+  /// Sets it.
+  void set_supports_masking(bool supports) { supports_masking_ = supports; }
 
   /// All variables, its own and those of the layers inside, in build order.
   std::vector<Variable> variables() const;
@@ -264,8 +269,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   std::vector<Value> accept(const std::vector<Value>& inputs);
   /// Builds the layer for inputs of these shapes, unless it is built.
   void build_once(const std::vector<Shape>& input_shapes);
-  /// The mask of its result, or an empty Value: by default that of the first input if the result has its axes, and
-  /// more.
+  /// The mask of its result, or an empty Value: by default that of the first input if the layer supports_masking() and
+  /// the result has its axes, and more.
   virtual Value mask_of(const std::vector<Value>& inputs, Value y) const;
   /// For a layer whose inputs are not quantities, or not its own: they are not rounded to half precision.
   void keep_input_dtype() { keeps_input_dtype_ = true; }
@@ -324,6 +329,8 @@ class Layer : public std::enable_shared_from_this<Layer>, public Described {
   std::vector<Variable> weights_, states_;
   std::vector<std::pair<Variable, RegularizerPtr>> regularized_;
   RegularizerPtr activity_regularizer_;
+  std::optional<bool> supports_masking_;
+  mutable bool mask_warned_ = false;
   std::optional<Shape> input_shape_, output_shape_;
   std::vector<std::string> output_keys_;
   std::vector<std::weak_ptr<const LayerCall>> calls_;  // weak, for a call holds its layer

@@ -8,6 +8,7 @@ namespace etude {
 struct MergeOptions {
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() { return option_rows(layer_fields<MergeOptions>()); }
 };
 
@@ -113,6 +114,7 @@ struct ConcatenateOptions {
   std::ptrdiff_t axis = -1;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&ConcatenateOptions::axis>("Axis along which inputs are concatenated."),
                        layer_fields<ConcatenateOptions>());
@@ -143,6 +145,7 @@ struct DotOptions {
   bool normalize = false;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&DotOptions::axes>("Axis of both inputs that is summed over, or one for each input.", Need::required),

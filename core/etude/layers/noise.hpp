@@ -44,6 +44,7 @@ struct DropoutOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&DropoutOptions::rate>("Fraction of the inputs that is set to 0, from 0 to 1.", Need::required),
@@ -78,6 +79,7 @@ struct GaussianNoiseOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&GaussianNoiseOptions::stddev>("Standard deviation of the noise.", Need::required),
@@ -107,6 +109,7 @@ struct GaussianDropoutOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&GaussianDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
@@ -138,6 +141,7 @@ struct AlphaDropoutOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&AlphaDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
@@ -167,16 +171,17 @@ class AlphaDropout : public RandomLayer {
 
 struct SpatialDropoutOptions {
   double rate = 0;
-  std::optional<std::int64_t> seed = {};
   std::string data_format = "channels_last";
+  std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&SpatialDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
-        option<&SpatialDropoutOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
         option<&SpatialDropoutOptions::data_format>(
             "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+        option<&SpatialDropoutOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
         layer_fields<SpatialDropoutOptions>());
   }
 };
@@ -185,6 +190,7 @@ struct StepsDropoutOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&StepsDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),

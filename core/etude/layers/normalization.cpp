@@ -77,6 +77,7 @@ LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
       options_(described_options<LayerNormalizationOptions>()) {
   check_any(options_.axis, where());
   cast_integers();
+  set_supports_masking(false);
 }
 
 void LayerNormalization::build(const Shape& input_shape) {

@@ -229,6 +229,7 @@ struct UnitNormalizationOptions {
   Integers axis = -1;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&UnitNormalizationOptions::axis>("Axes that are normalized together."),
                        layer_fields<UnitNormalizationOptions>());

@@ -12,6 +12,7 @@ Pipeline::Pipeline(PipelineOptions options) : Layer(class_entry<Pipeline>, std::
         "no layers, or an empty one - expected at least one layer - set layers.");
   for (const LayerPtr& layer : layers_) check_can_hold(*layer);
   keep_input_dtype();
+  set_supports_masking(false);
 }
 
 Value Pipeline::call(Value x, bool training) {

@@ -9,6 +9,7 @@ struct ActivationOptions {
   Activation activation = "linear";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&ActivationOptions::activation>("The function, by name or as a function.", Need::required),
@@ -33,6 +34,7 @@ struct RescalingOptions {
   double scale = 1, offset = 0;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&RescalingOptions::scale>("Factor of the inputs.", Need::required),
                        option<&RescalingOptions::offset>("Number added after the product."),

@@ -38,6 +38,7 @@ Value window_sums(Value x, std::ptrdiff_t axis, std::int64_t extent, std::int64_
 
 PoolingLayer::PoolingLayer(const ClassEntry& entry, PoolingOptions options, std::size_t rank, Kind kind)
     : Layer(entry, std::move(options)), rank_(rank), kind_(kind) {
+  set_supports_masking(false);
   const auto& o = described_options<PoolingOptions>();
   window_.extent = spatial::numbers("pool_size", o.pool_size, rank, where());
   window_.strides = o.strides.empty() ? window_.extent : spatial::numbers("strides", o.strides, rank, where());

@@ -14,6 +14,7 @@ struct PoolingOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
 
   static constexpr auto fields() {
     return option_rows(

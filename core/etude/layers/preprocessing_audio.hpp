@@ -74,6 +74,7 @@ struct MelSpectrogramOptions {
   double top_db = 80, mag_exp = 2, min_power = 1e-10, ref_power = 1;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = MelSpectrogramOptions;
     return option_rows(option<&Options::fft_length>("Length of the Fourier transform, an even number."),

@@ -18,6 +18,7 @@ struct RandAugmentOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandAugmentOptions;
     return option_rows(
@@ -62,6 +63,7 @@ struct AugMixOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = AugMixOptions;
     return option_rows(

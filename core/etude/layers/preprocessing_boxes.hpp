@@ -15,6 +15,7 @@ struct MaxNumBoundingBoxesOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = MaxNumBoundingBoxesOptions;
     return option_rows(option<&Options::max_number>("Number of boxes of each image in the result.", Need::required),

@@ -16,6 +16,7 @@ struct ContrastLimitedAdaptiveHistogramEqualizationOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = ContrastLimitedAdaptiveHistogramEqualizationOptions;
     return option_rows(

@@ -42,6 +42,7 @@ struct RandomColorOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomColorOptions;
     return option_rows(option<&Options::factor>("Least and greatest strength, drawn for each image; or one number for "
@@ -151,6 +152,7 @@ struct RandomInvertOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomInvertOptions;
     return option_rows(option<&Options::factor>("Least and greatest probability, drawn for each image; one number is "
@@ -174,6 +176,7 @@ struct RandomGrayscaleOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomGrayscaleOptions;
     return option_rows(option<&Options::factor>("Probability that an image loses its colors."),
@@ -200,6 +203,7 @@ struct RandomColorJitterOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomColorJitterOptions;
     return option_rows(
@@ -245,6 +249,7 @@ struct RandomGaussianBlurOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomGaussianBlurOptions;
     return option_rows(option<&Options::factor>("Least and greatest probability, drawn for each image; one number is "
@@ -280,6 +285,7 @@ struct SolarizationOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = SolarizationOptions;
     return option_rows(option<&Options::addition_factor>("Least and greatest number added to values, as a fraction of "

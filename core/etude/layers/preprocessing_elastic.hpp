@@ -19,6 +19,7 @@ struct RandomElasticTransformOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomElasticTransformOptions;
     return option_rows(

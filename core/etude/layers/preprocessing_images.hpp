@@ -51,6 +51,7 @@ struct ResizingOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = ResizingOptions;
     return option_rows(
@@ -92,6 +93,7 @@ struct CenterCropOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = CenterCropOptions;
     return option_rows(option<&Options::height>("Height of the results, in pixels.", Need::required),
@@ -124,6 +126,7 @@ struct AutoContrastOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(value_range_fields<AutoContrastOptions>(), image_fields<AutoContrastOptions>());
   }
@@ -153,6 +156,7 @@ struct EqualizationOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(value_range_fields<EqualizationOptions>(),
                        option<&EqualizationOptions::bins>("Number of brightnesses that are told apart, at least 2."),

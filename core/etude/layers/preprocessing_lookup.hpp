@@ -26,6 +26,7 @@ struct IntegerLookupOptions {
   std::string oov_method = "floormod";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = IntegerLookupOptions;
     return option_rows(

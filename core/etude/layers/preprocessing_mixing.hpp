@@ -19,6 +19,7 @@ struct RandomErasingOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomErasingOptions;
     return option_rows(
@@ -79,6 +80,7 @@ struct MixUpOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&MixUpOptions::alpha>("Parameter of the beta distribution of the shares; near 0 one image prevails."),
@@ -108,6 +110,7 @@ struct CutMixOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&CutMixOptions::factor>("Least and greatest parameter of the beta distribution of the shares, drawn for "

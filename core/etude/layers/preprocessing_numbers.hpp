@@ -18,6 +18,7 @@ struct NormalizationOptions {
   bool invert = false;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&NormalizationOptions::axis>("Axes with a mean and a variance of their own; none: one for all."),
@@ -62,8 +63,9 @@ struct DiscretizationOptions {
   double epsilon = 0.01;
   std::string output_mode = "int";
   bool sparse = false;
-  std::string name = {};
   std::string dtype = {};
+  std::string name = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = DiscretizationOptions;
     return option_rows(
@@ -114,6 +116,7 @@ struct CategoryEncodingOptions {
   bool sparse = false;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = CategoryEncodingOptions;
     return option_rows(option<&Options::num_tokens>("Number of categories.", Need::required),

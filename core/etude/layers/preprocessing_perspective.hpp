@@ -17,6 +17,7 @@ struct RandomPerspectiveOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomPerspectiveOptions;
     return option_rows(

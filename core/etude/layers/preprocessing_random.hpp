@@ -54,6 +54,7 @@ struct RandomFlipOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&RandomFlipOptions::mode>("\"horizontal\", \"vertical\" or \"horizontal_and_vertical\": both at once."),
@@ -84,6 +85,7 @@ struct RandomCropOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomCropOptions;
     return option_rows(option<&Options::height>("Height of the results, in pixels.", Need::required),
@@ -150,6 +152,7 @@ struct RandomTranslationOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomTranslationOptions;
     return option_rows(
@@ -187,6 +190,7 @@ struct RandomZoomOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomZoomOptions;
     return option_rows(
@@ -225,6 +229,7 @@ struct RandomRotationOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomRotationOptions;
     return option_rows(option<&Options::factor>("Least and greatest angle, as a fraction of a full turn; or one number "
@@ -260,6 +265,7 @@ struct RandomShearOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = RandomShearOptions;
     return option_rows(

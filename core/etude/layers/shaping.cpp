@@ -24,6 +24,7 @@ Value Flatten::call(Value x, bool) {
 
 Reshape::Reshape(const ReshapeOptions& options)
     : Layer(class_entry<Reshape>, options), target_shape_(options.target_shape) {
+  set_supports_masking(false);
   const bool fits = target_shape_.size() < Shape::max_rank && std::ranges::count(target_shape_, -1) <= 1 &&
                     std::ranges::all_of(target_shape_, [](std::int64_t extent) { return extent >= -1; });
   check(fits, ErrorKind::value, where(), "target_shape = ", Integers(target_shape_), " - expected at most ",
@@ -46,6 +47,7 @@ Value Reshape::call(Value x, bool) {
 }
 
 Permute::Permute(const PermuteOptions& options) : Layer(class_entry<Permute>, options) {
+  set_supports_masking(false);
   order_.push_back(0);
   for (std::size_t axis = 1; axis <= options.dims.size(); ++axis) {
     check(

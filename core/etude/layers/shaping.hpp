@@ -11,6 +11,7 @@ struct FlattenOptions {
   std::string data_format = "channels_last";
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&FlattenOptions::data_format>(
                            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
@@ -36,6 +37,7 @@ struct ReshapeOptions {
   std::vector<std::int64_t> target_shape = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&ReshapeOptions::target_shape>(
@@ -65,6 +67,7 @@ struct PermuteOptions {
   std::vector<std::int64_t> dims = {};
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(
         option<&PermuteOptions::dims>("Axes in their new order, from 1: the batch axis stays.", Need::required),
@@ -92,6 +95,7 @@ struct RepeatVectorOptions {
   std::int64_t n = 0;
   std::string name = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     return option_rows(option<&RepeatVectorOptions::n>("Number of steps.", Need::required),
                        layer_fields<RepeatVectorOptions>());

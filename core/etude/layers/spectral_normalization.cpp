@@ -20,6 +20,7 @@ SpectralNormalization::SpectralNormalization(SpectralNormalizationOptions option
         "power_iterations = ", power_iterations_, " - expected 1 to 100 - set power_iterations.");
   check_can_hold(*layer_);
   keep_input_dtype();
+  set_supports_masking(false);  // but the layer may
 }
 
 void SpectralNormalization::build(const Shape& input_shape) {

@@ -27,6 +27,7 @@ struct StringLookupOptions {
   std::string oov_method = "floormod";
   std::optional<std::int64_t> vocabulary_size = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = StringLookupOptions;
     return option_rows(

@@ -26,6 +26,7 @@ struct TextVectorizationOptions {
   std::string name = {};
   std::optional<std::int64_t> vocabulary_size = {};
   std::string dtype = {};
+  bool trainable = true;
   static constexpr auto fields() {
     using Options = TextVectorizationOptions;
     return option_rows(

@@ -9,7 +9,7 @@ struct CircleOptions {
   double margin = 0.4;
   bool remove_diagonal = true;
   std::string reduction = "sum_over_batch_size";
-  std::string name = "circle";
+  std::string name = "circle", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&CircleOptions::gamma>("Scale of the similarities."),
                        option<&CircleOptions::margin>(

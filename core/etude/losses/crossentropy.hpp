@@ -11,7 +11,7 @@ struct BinaryCrossentropyOptions {
   double label_smoothing = 0;
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
-  std::string name = "binary_crossentropy";
+  std::string name = "binary_crossentropy", dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&BinaryCrossentropyOptions::from_logits>("Whether predictions are logits rather than probabilities."),
@@ -26,7 +26,7 @@ struct CategoricalCrossentropyOptions {
   double label_smoothing = 0;
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
-  std::string name = "categorical_crossentropy";
+  std::string name = "categorical_crossentropy", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&CategoricalCrossentropyOptions::from_logits>(
                            "Whether predictions are logits rather than probabilities."),
@@ -39,9 +39,9 @@ struct CategoricalCrossentropyOptions {
 struct SparseCategoricalCrossentropyOptions {
   bool from_logits = false;
   std::optional<std::int64_t> ignore_class = {};
-  std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
-  std::string name = "sparse_categorical_crossentropy";
+  std::ptrdiff_t axis = -1;
+  std::string name = "sparse_categorical_crossentropy", dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&SparseCategoricalCrossentropyOptions::from_logits>(

@@ -12,7 +12,7 @@ struct BinaryFocalCrossentropyOptions {
   double label_smoothing = 0;
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
-  std::string name = "binary_focal_crossentropy";
+  std::string name = "binary_focal_crossentropy", dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&BinaryFocalCrossentropyOptions::apply_class_balancing>(
@@ -34,7 +34,7 @@ struct CategoricalFocalCrossentropyOptions {
   double label_smoothing = 0;
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
-  std::string name = "categorical_focal_crossentropy";
+  std::string name = "categorical_focal_crossentropy", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&CategoricalFocalCrossentropyOptions::alpha>("Weight of all classes."),
                        option<&CategoricalFocalCrossentropyOptions::gamma>(
@@ -50,7 +50,7 @@ struct CategoricalFocalCrossentropyOptions {
 struct CategoricalGeneralizedCrossEntropyOptions {
   double q = 0.5;
   std::string reduction = "sum_over_batch_size";
-  std::string name = "categorical_generalized_cross_entropy";
+  std::string name = "categorical_generalized_cross_entropy", dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&CategoricalGeneralizedCrossEntropyOptions::q>("Near 0: crossentropy; near 1: mean absolute error."),

@@ -72,7 +72,8 @@ double count_of(Value losses) {
 }  // namespace
 
 Value Loss::operator()(Value y_true, Value y_pred, Value sample_weight) {
-  y_pred = ops::upcast(y_pred);
+  y_pred = dtype_ ? ops::cast(y_pred, *dtype_) : ops::upcast(y_pred);
+  if (dtype_ && is_floating(y_true.dtype())) y_true = ops::cast(y_true, *dtype_);
   y_true = match_rank(y_true, y_pred);
   Value losses = call(y_true, y_pred);
   const Value given = applies_mask() ? Value{} : y_pred.mask();

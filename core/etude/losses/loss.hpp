@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "etude/base/choice.hpp"
@@ -26,13 +27,18 @@ Reduction reduction_from_name(std::string_view name);
 class Loss : public Described {
  public:
   using Kind = Loss;
-  /// A loss of that name.
-  Loss(std::string name, Reduction reduction) : name_(std::move(name)), reduction_(reduction) {}
+  /// Its options may have a `dtype`.
+  static constexpr bool has_dtype = true;
+  /// A loss of that name. Its dtype is that of the FloatxScope.
+  Loss(std::string name, Reduction reduction)
+      : name_(std::move(name)), reduction_(reduction), dtype_(FloatxScope::current()) {}
   virtual ~Loss() = default;
   /// Its name in logs.
   const std::string& name() const { return name_; }
   /// How the values of samples become one.
   Reduction reduction() const { return reduction_; }
+  /// The dtype in which it is computed; none: that of the predictions, or float32 for half precision.
+  std::optional<DType> dtype() const { return dtype_; }
 
   /// The loss of each sample: [batch, ..] -> [batch, ..] without the last axis. Or a scalar for the whole batch, which
   /// is multiplied by the reduced sample weights.
@@ -57,6 +63,7 @@ class Loss : public Described {
  private:
   std::string name_;
   Reduction reduction_;
+  std::optional<DType> dtype_;
 };
 using LossPtr = std::shared_ptr<Loss>;
 
@@ -67,14 +74,16 @@ template <class Options> constexpr auto loss_fields() {
   return option_rows(option<&Options::reduction>(
                          "How the losses of the samples become one number: \"sum_over_batch_size\", \"sum\", \"mean\", "
                          "\"mean_with_sample_weight\" or \"none\"."),
-                     option<&Options::name>("Name of the loss."));
+                     option<&Options::name>("Name of the loss."),
+                     option<&Options::dtype>("Dtype in which it is computed, such as \"float32\" or \"float16\". "
+                                             "Default: that of the predictions, or float32 for half precision."));
 }
 
 /// The options of losses without others.
 struct LossOptions {
   std::string reduction = "sum_over_batch_size";
   /// The name; if empty, that of its class.
-  std::string name = {};
+  std::string name = {}, dtype = {};
   static constexpr auto fields() { return option_rows(loss_fields<LossOptions>()); }
 };
 

@@ -9,6 +9,7 @@ struct DiceOptions {
   std::string reduction = "sum_over_batch_size";
   std::string name = "dice";
   Integers axis = {};
+  std::string dtype = {};
   static constexpr auto fields() {
     return option_rows(loss_fields<DiceOptions>(),
                        option<&DiceOptions::axis>("Axes of the sums. Default: all, including the batch."));
@@ -20,6 +21,7 @@ struct TverskyOptions {
   std::string reduction = "sum_over_batch_size";
   std::string name = "tversky";
   Integers axis = {};
+  std::string dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&TverskyOptions::alpha>("Weight of false positives."),
                        option<&TverskyOptions::beta>("Weight of false negatives."), loss_fields<TverskyOptions>(),

@@ -7,7 +7,7 @@ namespace etude::losses {
 struct HuberOptions {
   double delta = 1;
   std::string reduction = "sum_over_batch_size";
-  std::string name = "huber_loss";
+  std::string name = "huber_loss", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&HuberOptions::delta>("Error from which the loss grows linearly."),
                        loss_fields<HuberOptions>());
@@ -16,7 +16,7 @@ struct HuberOptions {
 struct CosineSimilarityOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
-  std::string name = "cosine_similarity";
+  std::string name = "cosine_similarity", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&CosineSimilarityOptions::axis>("Axis along which it is computed."),
                        loss_fields<CosineSimilarityOptions>());

@@ -5,30 +5,30 @@
 namespace etude::metrics {
 
 struct BinaryAccuracyOptions {
-  std::string name = "binary_accuracy";
+  std::string name = "binary_accuracy", dtype = {};
   double threshold = 0.5;
   static constexpr auto fields() {
-    return option_rows(option<&BinaryAccuracyOptions::name>("Name of the metric and of its log."),
+    return option_rows(metric_fields<BinaryAccuracyOptions>(),
                        option<&BinaryAccuracyOptions::threshold>("Threshold above which a prediction means class 1."));
   }
 };
 struct TopKCategoricalAccuracyOptions {
   std::int64_t k = 5;
-  std::string name = "top_k_categorical_accuracy";
+  std::string name = "top_k_categorical_accuracy", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&TopKCategoricalAccuracyOptions::k>("Number of the largest predictions that count."),
-                       option<&TopKCategoricalAccuracyOptions::name>("Name of the metric, and of its log."));
+                       metric_fields<TopKCategoricalAccuracyOptions>());
   }
 };
 struct SparseTopKCategoricalAccuracyOptions {
   std::int64_t k = 5;
-  std::string name = "sparse_top_k_categorical_accuracy";
+  std::string name = "sparse_top_k_categorical_accuracy", dtype = {};
   /// Whether y_pred [.., n] holds class ids, the most probable first, instead of scores.
   bool from_sorted_ids = false;
   static constexpr auto fields() {
     return option_rows(
         option<&SparseTopKCategoricalAccuracyOptions::k>("Number of the largest predictions that count."),
-        option<&SparseTopKCategoricalAccuracyOptions::name>("Name of the metric, and of its log."),
+        metric_fields<SparseTopKCategoricalAccuracyOptions>(),
         option<&SparseTopKCategoricalAccuracyOptions::from_sorted_ids>(
             "Whether predictions are class ids, the most probable first."));
   }

@@ -14,13 +14,13 @@ namespace etude::metrics {
 struct ConfusionCountOptions {
   Doubles thresholds = {};
   /// That of its class where it is empty.
-  std::string name = {};
+  std::string name = {}, dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&ConfusionCountOptions::thresholds>(
             "Predictions above it are positive, from 0 to 1; of several thresholds there is a figure for each. "
             "Default: 0.5."),
-        option<&ConfusionCountOptions::name>("Name of the metric, and of its log."));
+        metric_fields<ConfusionCountOptions>());
   }
 };
 
@@ -28,7 +28,7 @@ struct PrecisionOptions {
   Doubles thresholds = {};
   std::optional<std::int64_t> top_k = {}, class_id = {};
   /// That of its class where it is empty.
-  std::string name = {};
+  std::string name = {}, dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&PrecisionOptions::thresholds>(
@@ -36,7 +36,7 @@ struct PrecisionOptions {
             "Default: 0.5, or with top_k none."),
         option<&PrecisionOptions::top_k>("How many of the largest predictions of a row may be positive. Default: all."),
         option<&PrecisionOptions::class_id>("Index of the class along the last axis that counts alone. Default: all."),
-        option<&PrecisionOptions::name>("Name of the metric, and of its log."));
+        metric_fields<PrecisionOptions>());
   }
 };
 
@@ -45,13 +45,13 @@ template <class Options> constexpr auto bound_fields() {
   return option_rows(
       option<&Options::num_thresholds>("Number of thresholds between 0 and 1 that are tried."),
       option<&Options::class_id>("Index of the class along the last axis that counts alone. Default: all."),
-      option<&Options::name>("Name of the metric, and of its log."));
+      metric_fields<Options>());
 }
 struct SensitivityAtSpecificityOptions {
   double specificity = std::numeric_limits<double>::quiet_NaN();
   std::int64_t num_thresholds = 200;
   std::optional<std::int64_t> class_id = {};
-  std::string name = "sensitivity_at_specificity";
+  std::string name = "sensitivity_at_specificity", dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&SensitivityAtSpecificityOptions::specificity>("Least specificity, from 0 to 1.", Need::required),
@@ -62,7 +62,7 @@ struct SpecificityAtSensitivityOptions {
   double sensitivity = std::numeric_limits<double>::quiet_NaN();
   std::int64_t num_thresholds = 200;
   std::optional<std::int64_t> class_id = {};
-  std::string name = "specificity_at_sensitivity";
+  std::string name = "specificity_at_sensitivity", dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&SpecificityAtSensitivityOptions::sensitivity>("Least sensitivity, from 0 to 1.", Need::required),
@@ -73,7 +73,7 @@ struct PrecisionAtRecallOptions {
   double recall = std::numeric_limits<double>::quiet_NaN();
   std::int64_t num_thresholds = 200;
   std::optional<std::int64_t> class_id = {};
-  std::string name = "precision_at_recall";
+  std::string name = "precision_at_recall", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&PrecisionAtRecallOptions::recall>("Least recall, from 0 to 1.", Need::required),
                        bound_fields<PrecisionAtRecallOptions>());
@@ -83,7 +83,7 @@ struct RecallAtPrecisionOptions {
   double precision = std::numeric_limits<double>::quiet_NaN();
   std::int64_t num_thresholds = 200;
   std::optional<std::int64_t> class_id = {};
-  std::string name = "recall_at_precision";
+  std::string name = "recall_at_precision", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&RecallAtPrecisionOptions::precision>("Least precision, from 0 to 1.", Need::required),
                        bound_fields<RecallAtPrecisionOptions>());
@@ -94,7 +94,7 @@ struct AUCOptions {
   std::int64_t num_thresholds = 200;
   std::string curve = "ROC";
   std::string summation_method = "interpolation";
-  std::string name = "auc";
+  std::string name = "auc", dtype = {};
   Doubles thresholds = {};
   bool multi_label = false;
   std::optional<std::int64_t> num_labels = {};
@@ -106,7 +106,7 @@ struct AUCOptions {
         option<&AUCOptions::curve>("\"ROC\", \"PR\" (precision over recall) or \"PRGAIN\"."),
         option<&AUCOptions::summation_method>("How areas between thresholds are summed: \"interpolation\", "
                                               "\"minoring\" or \"majoring\"."),
-        option<&AUCOptions::name>("Name of the metric, and of its log."),
+        metric_fields<AUCOptions>(),
         option<&AUCOptions::thresholds>("The thresholds, to which one below 0 and one above 1 are added. Default: "
                                         "num_thresholds at equal distances."),
         option<&AUCOptions::multi_label>("Whether each label, of predictions [batch, labels], has a curve of its own, "

@@ -28,6 +28,7 @@ class FScoreMetric : public Metric {
   }
 
   void update_state(Value y_true, Value y_pred, Value sample_weight) override {
+    const FloatxScope scope(dtype());
     const Shape shape = y_pred.shape();
     check(shape.rank() == 2 && y_true.shape() == shape, ErrorKind::shape, name(), "y_true of shape ", y_true.shape(),
           " and y_pred of shape ", shape, " - expected [batch, classes] for both - check the targets.");
@@ -55,6 +56,7 @@ class FScoreMetric : public Metric {
 
   /// 0 before the first batch has told the number of classes.
   Value result() const override {
+    const FloatxScope scope(dtype());
     if (variables().empty()) return ops::full({}, 0);
     Graph& graph = Graph::current();
     const auto read = [&](std::size_t i) { return graph.read(variables()[i]); };

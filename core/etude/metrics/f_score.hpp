@@ -11,13 +11,13 @@ namespace etude::metrics {
 template <class Options> constexpr auto f_score_fields() {
   return option_rows(option<&Options::threshold>("Prediction above which a class is predicted, at most 1. Default: the "
                                                  "largest prediction of a row is."),
-                     option<&Options::name>("Name of the metric, and of its log."));
+                     metric_fields<Options>());
 }
 struct FBetaScoreOptions {
   std::optional<std::string> average = {};
   double beta = 1;
   std::optional<double> threshold = {};
-  std::string name = "fbeta_score";
+  std::string name = "fbeta_score", dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&FBetaScoreOptions::average>(
@@ -30,7 +30,7 @@ struct FBetaScoreOptions {
 struct F1ScoreOptions {
   std::optional<std::string> average = {};
   std::optional<double> threshold = {};
-  std::string name = "f1_score";
+  std::string name = "f1_score", dtype = {};
   static constexpr auto fields() {
     return option_rows(
         option<&F1ScoreOptions::average>(

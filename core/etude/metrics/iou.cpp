@@ -45,6 +45,7 @@ class ConfusionMatrixMetric : public Metric {
   }
 
   void update_state(Value y_true, Value y_pred, Value sample_weight) override {
+    const FloatxScope scope(dtype());
     const IoUOptions& options = settings_.options;
     if (settings_.threshold)
       y_pred = ops::greater_equal(ops::cast(y_pred, floatx()), ops::full({}, *settings_.threshold));
@@ -125,15 +126,15 @@ MetricPtr BinaryIoU::make(const BinaryIoUOptions& options) {
       {{.num_classes = 2, .target_class_ids = options.target_class_ids, .name = options.name}, options.threshold});
 }
 MetricPtr OneHotIoU::make(const OneHotIoUOptions& o) {
-  return of_targets({{o.num_classes, o.target_class_ids, o.name, o.ignore_class, false, o.sparse_y_pred, o.axis}});
+  return of_targets({{o.num_classes, o.target_class_ids, o.name, {}, o.ignore_class, false, o.sparse_y_pred, o.axis}});
 }
 MetricPtr MeanIoU::make(const MeanIoUOptions& o) {
   return std::make_shared<ConfusionMatrixMetric>(
-      Settings{{o.num_classes, {}, o.name, o.ignore_class, o.sparse_y_true, o.sparse_y_pred, o.axis}});
+      Settings{{o.num_classes, {}, o.name, {}, o.ignore_class, o.sparse_y_true, o.sparse_y_pred, o.axis}});
 }
 MetricPtr OneHotMeanIoU::make(const OneHotMeanIoUOptions& o) {
   return std::make_shared<ConfusionMatrixMetric>(
-      Settings{{o.num_classes, {}, o.name, o.ignore_class, false, o.sparse_y_pred, o.axis}});
+      Settings{{o.num_classes, {}, o.name, {}, o.ignore_class, false, o.sparse_y_pred, o.axis}});
 }
 
 }  // namespace etude::metrics

@@ -15,7 +15,7 @@ namespace etude::metrics {
 
 /// The rows that most of them have in common.
 template <class Options> constexpr auto iou_fields() {
-  return option_rows(option<&Options::name>("Name of the metric, and of its log."),
+  return option_rows(metric_fields<Options>(),
                      option<&Options::ignore_class>("A class whose targets do not count. Default: none."));
 }
 /// The rows of those that take scores of classes.
@@ -34,7 +34,7 @@ template <class Options> constexpr auto sparse_iou_fields() {
 struct IoUOptions {
   std::int64_t num_classes = 0;
   Integers target_class_ids = {};
-  std::string name = "io_u";
+  std::string name = "io_u", dtype = {};
   std::optional<std::int64_t> ignore_class = {};
   bool sparse_y_true = true, sparse_y_pred = true;
   std::ptrdiff_t axis = -1;
@@ -47,16 +47,16 @@ struct IoUOptions {
 struct BinaryIoUOptions {
   Integers target_class_ids = {0, 1};
   double threshold = 0.5;
-  std::string name = "binary_io_u";
+  std::string name = "binary_io_u", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&BinaryIoUOptions::target_class_ids>("The classes of the mean: 0, 1 or both."),
                        option<&BinaryIoUOptions::threshold>("Prediction from which on the class is 1."),
-                       option<&BinaryIoUOptions::name>("Name of the metric, and of its log."));
+                       metric_fields<BinaryIoUOptions>());
   }
 };
 struct MeanIoUOptions {
   std::int64_t num_classes = 0;
-  std::string name = "mean_io_u";
+  std::string name = "mean_io_u", dtype = {};
   std::optional<std::int64_t> ignore_class = {};
   bool sparse_y_true = true, sparse_y_pred = true;
   std::ptrdiff_t axis = -1;
@@ -68,7 +68,7 @@ struct MeanIoUOptions {
 struct OneHotIoUOptions {
   std::int64_t num_classes = 0;
   Integers target_class_ids = {};
-  std::string name = "one_hot_io_u";
+  std::string name = "one_hot_io_u", dtype = {};
   std::optional<std::int64_t> ignore_class = {};
   bool sparse_y_pred = false;
   std::ptrdiff_t axis = -1;
@@ -80,7 +80,7 @@ struct OneHotIoUOptions {
 };
 struct OneHotMeanIoUOptions {
   std::int64_t num_classes = 0;
-  std::string name = "one_hot_mean_io_u";
+  std::string name = "one_hot_mean_io_u", dtype = {};
   std::optional<std::int64_t> ignore_class = {};
   bool sparse_y_pred = false;
   std::ptrdiff_t axis = -1;

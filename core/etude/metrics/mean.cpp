@@ -24,6 +24,7 @@ class QuotientOfSums : public Metric {
   using Metric::Metric;
   /// 0 before the first batch has told the shape.
   Value result() const override {
+    const FloatxScope scope(dtype());
     if (!total_) return ops::full({}, 0);
     Graph& graph = Graph::current();
     return ops::divide_no_nan(graph.read(total_), graph.read(count_));
@@ -47,6 +48,7 @@ class MeanTensorMetric : public QuotientOfSums {
  public:
   explicit MeanTensorMetric(const MeanTensorOptions& options) : QuotientOfSums(options.name), options_(options) {}
   void update_state(Value, Value values, Value sample_weight) override {
+    const FloatxScope scope(dtype());
     const Shape shape = values.shape(), known = total_ ? total_.shape() : options_.shape.value_or(shape);
     check(shape == known, ErrorKind::shape, name(), "values of shape ", shape, " - expected ", known,
           ", as in the option shape or in earlier batches - make another metric.");
@@ -64,6 +66,7 @@ class SumOverBatchSizeMetric : public QuotientOfSums {
  public:
   explicit SumOverBatchSizeMetric(std::string name) : QuotientOfSums(std::move(name)) { make_variables({}); }
   void update_state(Value, Value values, Value sample_weight) override {
+    const FloatxScope scope(dtype());
     const Shape shape = values.shape();
     const Value weights = weights_of(masked_weight(values, sample_weight), shape);
     add(ops::sum(ops::cast(values, floatx()) * weights), ops::full({}, static_cast<double>(shape.size())));

@@ -11,27 +11,25 @@
 namespace etude::metrics {
 
 struct MeanTensorOptions {
-  std::string name = "mean_tensor";
+  std::string name = "mean_tensor", dtype = {};
   std::optional<Shape> shape = {};
   static constexpr auto fields() {
-    return option_rows(option<&MeanTensorOptions::name>("Name of the metric, and of its log."),
+    return option_rows(metric_fields<MeanTensorOptions>(),
                        option<&MeanTensorOptions::shape>("Extents of the values. Default: those of the first batch."));
   }
 };
 struct MeanRelativeErrorOptions {
   Doubles normalizer = {};
-  std::string name = "mean_relative_error";
+  std::string name = "mean_relative_error", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&MeanRelativeErrorOptions::normalizer>(
                            "What errors are divided by: one number, or one for each output.", Need::required),
-                       option<&MeanRelativeErrorOptions::name>("Name of the metric, and of its log."));
+                       metric_fields<MeanRelativeErrorOptions>());
   }
 };
 struct SumOverBatchSizeOptions {
-  std::string name = "sum_over_batch_size";
-  static constexpr auto fields() {
-    return option_rows(option<&SumOverBatchSizeOptions::name>("Name of the metric, and of its log."));
-  }
+  std::string name = "sum_over_batch_size", dtype = {};
+  static constexpr auto fields() { return option_rows(metric_fields<SumOverBatchSizeOptions>()); }
 };
 
 /// The mean over batches of each element of the predictions, weighted: a tensor of their shape, the axis of the batch

@@ -33,7 +33,7 @@ void Metric::merge_state(const std::vector<std::shared_ptr<Metric>>& others) {
 }
 
 Variable Metric::add_variable(const std::string& name, const Shape& shape) {
-  return add_variable_of(name, Tensor(shape, floatx()));
+  return add_variable_of(name, Tensor(shape, dtype_));
 }
 Variable Metric::add_variable_of(const std::string& name, const Tensor& initial) {
   Variable& variable = variables_.emplace_back(name_ + '/' + name, initial, false, Aggregation::sum);

@@ -14,13 +14,18 @@ namespace etude {
 
 namespace metrics {
 
+/// The rows of the options of all metrics.
+template <class Options> constexpr auto metric_fields() {
+  return option_rows(option<&Options::name>("Name of the metric, and of its log."),
+                     option<&Options::dtype>("Dtype of its variables and of its result, such as \"float32\". Default: "
+                                             "floatx()."));
+}
+
 /// The options of metrics without others.
 struct MetricOptions {
   /// The name; if empty, that of its class.
-  std::string name = {};
-  static constexpr auto fields() {
-    return option_rows(option<&MetricOptions::name>("Name of the metric, and of its log."));
-  }
+  std::string name = {}, dtype = {};
+  static constexpr auto fields() { return option_rows(metric_fields<MetricOptions>()); }
 };
 
 }  // namespace metrics
@@ -32,11 +37,15 @@ enum class Direction : std::uint8_t { unknown, up, down };
 class Metric : public Described {
  public:
   using Kind = Metric;
-  /// A metric of that name.
-  explicit Metric(std::string name) : name_(std::move(name)) {}
+  /// Its options may have a `dtype`.
+  static constexpr bool has_dtype = true;
+  /// A metric of that name. Its dtype is the present floatx().
+  explicit Metric(std::string name) : name_(std::move(name)), dtype_(floatx()) {}
   virtual ~Metric() = default;
   /// The name of the metric and of its log.
   const std::string& name() const { return name_; }
+  /// The dtype of its variables and of its result.
+  DType dtype() const { return dtype_; }
 
   /// Within a trace: adds a batch, or on a replica its shard; sums in variables are all-reduced to those of the whole
   /// batch. sample_weight may be empty.
@@ -58,13 +67,14 @@ class Metric : public Described {
   Direction direction = Direction::unknown;
 
  protected:
-  /// Creates a variable of this metric that starts as zeros. Replicas add to it.
+  /// Creates a variable of this metric, of its dtype, that starts as zeros. Replicas add to it.
   Variable add_variable(const std::string& name, const Shape& shape = {});
   /// The same of the values and the dtype of `initial`. reset_state() sets zeros: override it.
   Variable add_variable_of(const std::string& name, const Tensor& initial);
 
  private:
   std::string name_;
+  DType dtype_;
   std::vector<Variable> variables_;
 };
 using MetricPtr = std::shared_ptr<Metric>;

@@ -8,11 +8,11 @@
 namespace etude::metrics {
 
 struct BinaryCrossentropyMetricOptions {
-  std::string name = "binary_crossentropy";
+  std::string name = "binary_crossentropy", dtype = {};
   bool from_logits = false;
   double label_smoothing = 0;
   static constexpr auto fields() {
-    return option_rows(option<&BinaryCrossentropyMetricOptions::name>("Name of the metric, and of its log."),
+    return option_rows(metric_fields<BinaryCrossentropyMetricOptions>(),
                        option<&BinaryCrossentropyMetricOptions::from_logits>(
                            "Whether predictions are logits rather than probabilities."),
                        option<&BinaryCrossentropyMetricOptions::label_smoothing>(
@@ -20,12 +20,12 @@ struct BinaryCrossentropyMetricOptions {
   }
 };
 struct CategoricalCrossentropyMetricOptions {
-  std::string name = "categorical_crossentropy";
+  std::string name = "categorical_crossentropy", dtype = {};
   bool from_logits = false;
   double label_smoothing = 0;
   std::ptrdiff_t axis = -1;
   static constexpr auto fields() {
-    return option_rows(option<&CategoricalCrossentropyMetricOptions::name>("Name of the metric, and of its log."),
+    return option_rows(metric_fields<CategoricalCrossentropyMetricOptions>(),
                        option<&CategoricalCrossentropyMetricOptions::from_logits>(
                            "Whether predictions are logits rather than probabilities."),
                        option<&CategoricalCrossentropyMetricOptions::label_smoothing>(
@@ -34,13 +34,13 @@ struct CategoricalCrossentropyMetricOptions {
   }
 };
 struct SparseCategoricalCrossentropyMetricOptions {
-  std::string name = "sparse_categorical_crossentropy";
+  std::string name = "sparse_categorical_crossentropy", dtype = {};
   bool from_logits = false;
   std::optional<std::int64_t> ignore_class = {};
   std::ptrdiff_t axis = -1;
   static constexpr auto fields() {
     return option_rows(
-        option<&SparseCategoricalCrossentropyMetricOptions::name>("Name of the metric, and of its log."),
+        metric_fields<SparseCategoricalCrossentropyMetricOptions>(),
         option<&SparseCategoricalCrossentropyMetricOptions::from_logits>(
             "Whether predictions are logits rather than probabilities."),
         option<&SparseCategoricalCrossentropyMetricOptions::ignore_class>("A class of samples that are ignored."),
@@ -48,10 +48,10 @@ struct SparseCategoricalCrossentropyMetricOptions {
   }
 };
 struct CosineSimilarityMetricOptions {
-  std::string name = "cosine_similarity";
+  std::string name = "cosine_similarity", dtype = {};
   std::ptrdiff_t axis = -1;
   static constexpr auto fields() {
-    return option_rows(option<&CosineSimilarityMetricOptions::name>("Name of the metric, and of its log."),
+    return option_rows(metric_fields<CosineSimilarityMetricOptions>(),
                        option<&CosineSimilarityMetricOptions::axis>("Axis along which it is computed."));
   }
 };

@@ -25,6 +25,7 @@ class R2ScoreMetric : public Metric {
   }
 
   void update_state(Value y_true, Value y_pred, Value sample_weight) override {
+    const FloatxScope scope(dtype());
     y_true = ops::cast(match_rank(y_true, y_pred), floatx());
     y_pred = ops::cast(y_pred, floatx());
     const Shape shape = y_pred.shape();
@@ -54,6 +55,7 @@ class R2ScoreMetric : public Metric {
 
   /// 0 before the first batch has told the number of outputs.
   Value result() const override {
+    const FloatxScope scope(dtype());
     if (!sum_) return ops::full({}, 0);
     Graph& graph = Graph::current();
     const Value sum = graph.read(sum_), count = graph.read(count_), none = ops::equal(count, ops::scalar(0, count));

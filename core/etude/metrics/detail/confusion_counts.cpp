@@ -127,6 +127,7 @@ Value CountedMetric::positives(Value x, Value weights) const {
 }
 
 void CountedMetric::update_state(Value y_true, Value y_pred, Value sample_weight) {
+  const FloatxScope scope(dtype());
   y_true = ops::cast(match_rank(y_true, y_pred), floatx());
   y_pred = ops::cast(y_pred, floatx());
   const Shape whole = y_pred.shape();
@@ -173,6 +174,7 @@ void CountedMetric::update_state(Value y_true, Value y_pred, Value sample_weight
 }
 
 Value CountedMetric::result() const {
+  const FloatxScope scope(dtype());
   Graph& graph = Graph::current();
   if (variables().empty()) return ops::full({}, 0);
   Value read[4];

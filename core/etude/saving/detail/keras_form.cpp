@@ -73,6 +73,7 @@ constexpr Reread reread[] = {{"VarianceScaling", "distribution", "\"normal\"", "
                              {"", "name", "null", nullptr},
                              {"", "dtype", "null", nullptr},
                              {"", "data_format", "null", nullptr},
+                             {"", "flash_attention", "null", nullptr},
                              {of_integers, "dtype", "\"int64\"", nullptr},
                              {of_integers, "dtype", "\"string\"", nullptr}};
 

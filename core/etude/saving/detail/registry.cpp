@@ -38,8 +38,12 @@ void update_config(const Saved& saved, Json& config) {
   } else if (saved.optimizer) {
     if (config.contains("learning_rate") && config["learning_rate"].is_number())
       config["learning_rate"] = saved.optimizer->learning_rate();
-  } else if (saved.name && config.contains("name")) {
-    config["name"] = *saved.name;
+  } else {
+    if (saved.name && config.contains("name")) config["name"] = *saved.name;
+    // In Keras the default of these is None, where ours is empty.
+    for (const char* option : {"dtype", "input_axes", "output_axes"})
+      if (const auto found = config.find(option); found != config.end() && (found->empty() || *found == ""))
+        config.erase(found);
   }
 }
 
@@ -86,7 +90,8 @@ Json saved_json(const Saved& saved) {
   if (saved.layer && config.contains("dtype")) config["dtype"] = policy_json(saved.layer->dtype_policy().name());
   // The kernels of RandomFourierFeatures have names of their own.
   if (entry.class_name != std::string_view("RandomFourierFeatures"))
-    for (const Field& field : entry.fields) name_to_object(field.type, config[field.name]);
+    for (const Field& field : entry.fields)
+      if (const auto found = config.find(field.name); found != config.end()) name_to_object(field.type, *found);
   return keras_object(saved.table.kind(), entry.class_name, std::move(config));
 }
 

@@ -62,7 +62,9 @@ Value CompiledLosses::operator()(const StepData& data, const Outputs& y_pred, st
     check(data.sample_weight.size() < 2 || data.sample_weight.size() == y_pred.size(), ErrorKind::data, "fit",
           data.sample_weight.size(), " sample weights for ", y_pred.size(),
           " outputs - expected one for all outputs, or one for each - pass as many.");
-    const Value value = (*loss)(data.y[i], y_pred[i], of_output(data.sample_weight, i));
+    Value value = (*loss)(data.y[i], y_pred[i], of_output(data.sample_weight, i));
+    // The total has one dtype.
+    if (loss->dtype()) value = ops::cast(value, is_half(y_pred[i].dtype()) ? DType::float32 : y_pred[i].dtype());
     if (tracked) track_loss(*tracked, value, data);
     const Value weighted = weight_of_[i] == 1 ? value : value * weight_of_[i];
     total = total ? total + weighted : weighted;

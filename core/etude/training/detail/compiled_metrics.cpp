@@ -55,6 +55,7 @@ namespace {
 
 /// A metric for all outputs is copied for each of them, as in Keras 2; then its own variables do not change.
 MetricPtr copied(const Metric& metric) {
+  const FloatxScope scope(metric.dtype());
   MetricPtr copy = metric.copy();
   const Metric* made = copy.get();
   check(made && typeid(*made) == typeid(metric), ErrorKind::value, "compile", "one metric \"", metric.name(),
