@@ -161,14 +161,18 @@ Socket connect_to(const Address& address, Deadline deadline, std::string& reason
   }
 }
 
-bool send(const Socket& socket, const Message& message, Deadline deadline) {
+std::string to_bytes(const Message& message) {
   std::string body(1, static_cast<char>(message.kind)), bytes;
   for (const std::string& field : message.fields) {
     add_number(body, field.size());
     body += field;
   }
   add_number(bytes, body.size());
-  bytes += body;
+  return bytes += body;
+}
+
+bool send(const Socket& socket, const Message& message, Deadline deadline) {
+  const std::string bytes = to_bytes(message);
   for (std::size_t sent = 0; sent < bytes.size();) {
     const ssize_t count = ::send(socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (count >= 0)

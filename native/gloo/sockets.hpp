@@ -53,6 +53,8 @@ struct Message {
 };
 /// The most bytes of a message, and the most fields.
 constexpr std::size_t message_limit = 1 << 20, field_limit = 8;
+/// The bytes of a message, as `send` sends them.
+std::string to_bytes(const Message& message);
 /// Sends a message. Returns false if the connection fails, or does not accept it until the deadline.
 bool send(const Socket& socket, const Message& message, Deadline deadline);
 /// The next message; none if the connection ends, or if there is no valid one until the deadline.
