@@ -193,7 +193,8 @@ void RendezvousServer::refuse(Client& client, std::string reason) {
 void RendezvousServer::greet(Client& client, const Message& message) {
   const std::vector<std::string>& fields = message.fields;
   if (message.kind != hello || fields.size() != 5) return drop(client);
-  const std::string expected = secret::proof(secret_, "worker", {client.nonce, fields[0], fields[1], fields[2], fields[3]});
+  const std::string expected =
+      secret::proof(secret_, "worker", {client.nonce, fields[0], fields[1], fields[2], fields[3]});
   if (!secret::equal(fields[4], expected)) return refuse(client, other_secret);
   const int rank = number_in(fields[0]), size = number_in(fields[1]), generation = number_in(fields[2]);
   std::string reason;
@@ -269,7 +270,8 @@ std::string RendezvousClient::greet(int rank, int size, const std::string& secre
       sockets::send(socket_, greeting, deadline) ? sockets::receive(socket_, deadline) : std::nullopt;
   if (!reply || reply->fields.size() != 1) return "no answer";
   if (reply->kind == refusal) return reply->fields[0];
-  const bool known = reply->kind == welcome && secret::equal(reply->fields[0], secret::proof(secret, "chief", {own, nonce}));
+  const bool known =
+      reply->kind == welcome && secret::equal(reply->fields[0], secret::proof(secret, "chief", {own, nonce}));
   return known ? std::string() : other_secret;
 }
 

@@ -17,6 +17,8 @@
 #include <thread>
 #include <utility>
 
+#include "etude/base/error.hpp"
+
 namespace etude::sockets {
 namespace {
 
@@ -123,6 +125,14 @@ bool is_loopback(const std::string& host) {
   if (::inet_pton(AF_INET, host.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
   if (::inet_pton(AF_INET6, host.c_str(), &six) == 1) return IN6_IS_ADDR_LOOPBACK(&six);
   return host == "localhost";
+}
+
+void check_secret(std::string_view where, std::string_view secret, std::span<const std::string> hosts) {
+  const auto exposed = std::ranges::find_if_not(hosts, is_loopback);
+  check(exposed == hosts.end() || secret.size() >= 16, ErrorKind::value, where, "a secret of ", secret.size(),
+        " characters with the host ", exposed == hosts.end() ? std::string() : *exposed,
+        " - expected 16 or more, unless all addresses are loopback - set ETUDE_SECRET to the same random text in all "
+        "processes.");
 }
 
 Socket listen_at(const Address& address, std::string& reason) {

@@ -39,6 +39,9 @@ std::optional<Address> parse_address(std::string_view text);
 /// Whether only this machine can reach this host: 127.x.x.x, ::1 or localhost.
 bool is_loopback(const std::string& host);
 
+/// Throws Error(value) if one of the hosts is not loopback, and the secret has fewer than 16 characters.
+void check_secret(std::string_view where, std::string_view secret, std::span<const std::string> hosts);
+
 /// Listens at this address; a socket without descriptor if that is not possible, with the reason.
 Socket listen_at(const Address& address, std::string& reason);
 /// The port at which a socket listens.
