@@ -28,7 +28,7 @@ void write(schema::Tensor::Builder to, const Tensor& tensor) {
   check(tensor.bytes() <= tensor_limit, ErrorKind::value, "coordinator", "a tensor of ", tensor.bytes(),
         " bytes - expected at most ", tensor_limit, " - divide the variable by a partitioner.");
   to.setDtype(static_cast<std::uint8_t>(tensor.dtype()));
-  const auto shape = to.initShape(static_cast<capnp::uint>(tensor.shape().rank()));
+  auto shape = to.initShape(static_cast<capnp::uint>(tensor.shape().rank()));
   for (capnp::uint axis = 0; axis < shape.size(); ++axis) shape.set(axis, tensor.shape()[axis]);
   to.setData({reinterpret_cast<const capnp::byte*>(tensor.raw()), tensor.bytes()});
 }

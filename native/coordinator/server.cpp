@@ -119,6 +119,7 @@ class ServerTask final : public TaskBase {
 
 /// A connection, and what answers at it.
 struct Guest {
+  explicit Guest(kj::Own<kj::AsyncIoStream> from) : stream(kj::mv(from)) {}
   kj::Own<kj::AsyncIoStream> stream;
   std::optional<capnp::TwoPartyVatNetwork> network = {};
   std::optional<capnp::RpcSystem<capnp::rpc::twoparty::VatId>> system = {};
@@ -157,7 +158,7 @@ class Server final : private kj::TaskSet::ErrorHandler {
   }
 
   kj::Promise<void> serve(kj::Own<kj::AsyncIoStream> stream, schema::Task::Client task) {
-    auto own = kj::heap<Guest>(Guest{kj::mv(stream)});
+    auto own = kj::heap<Guest>(kj::mv(stream));
     Guest& guest = *own;
     ++strangers_;
     return io_.provider->getTimer()
