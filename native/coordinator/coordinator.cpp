@@ -134,7 +134,7 @@ class ClusterCoordinator::Implementation {
       if (available_ > 0) {
         changed_.wait(lock);
       } else if (steady_clock::now() >= absent_since_ + options_.absence) {
-        throw UnavailableError("worker", -1, "all of them have been absent too long");
+        throw UnavailableError("worker", -1, "none for too long; " + reason_);
       } else {
         changed_.wait_until(lock, absent_since_ + options_.absence);
       }
@@ -185,16 +185,19 @@ class ClusterCoordinator::Implementation {
     while (!stopped_) {
       if (!worker) {
         lock.unlock();
+        std::string reason;
         try {
           worker.emplace(io, cluster_, coordinator::Peer{"worker", index}, options_.timeout,
-                         steady_clock::now() + std::min(options_.timeout, milliseconds(200)));
-        } catch (const Error&) {  // it is not there yet
+                         steady_clock::now() + std::min(options_.timeout, milliseconds(1000)));
+        } catch (const Error& error) {  // it is not there yet
+          reason = error.what();
         }
         lock.lock();
         if (worker) {
           ++available_;
           changed_.notify_all();
         } else {
+          reason_ = reason;
           changed_.wait_for(lock, milliseconds(50), [this] { return stopped_; });
         }
         continue;
@@ -252,6 +255,7 @@ class ClusterCoordinator::Implementation {
   std::deque<Call> queue_;
   int running_ = 0, available_ = 0;
   bool stopped_ = false;
+  std::string reason_ = "not connected yet";  ///< why the last attempt to connect with a worker failed
   std::int64_t datasets_ = 0;
   std::exception_ptr error_;
   std::optional<UnavailableError> lost_;

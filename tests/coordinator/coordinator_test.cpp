@@ -1,3 +1,5 @@
+#include <sys/socket.h>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
@@ -310,6 +312,53 @@ TEST_CASE("ClusterCoordinator: a coordinator with another secret is refused", "[
   cluster.workers = {"10.0.0.1:2222"};
   cluster.secret = "short";
   CHECK_THAT(error_of([&] { ClusterCoordinator(cluster, program()); }), ContainsSubstring("a secret of 5 characters"));
+}
+
+TEST_CASE("run_server: garbage ends a connection, and silent ones do not keep the coordinator out", "[coordinator]") {
+  const ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
+  const Reports reports = run_processes(2, [&](int process) -> std::string {
+    if (process == 0) {
+      run_server(cluster, program(), quick);
+      return "ended";
+    }
+    const auto soon = [] { return steady_clock::now() + milliseconds(3000); };
+    std::string reason;
+    std::vector<sockets::Socket> silent;
+    for (const std::string bytes : {"\xff\xff\xff\x7f", "GET / HTTP/1.1\r\n\r\n"}) {
+      const sockets::Socket socket = sockets::connect_to(*sockets::parse_address(cluster.workers[0]), soon(), reason);
+      if (!sockets::receive(socket, soon())) return "no challenge";
+      ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const auto began = steady_clock::now();
+      if (sockets::receive(socket, soon()) || steady_clock::now() - began > milliseconds(2000)) return "not closed";
+      for (int i = 0; i < 20; ++i)
+        silent.push_back(sockets::connect_to(*sockets::parse_address(cluster.workers[0]), soon(), reason));
+    }
+    ServerCluster own = cluster;
+    own.task = "chief";
+    ClusterCoordinator coordinator(own, program(), quick);
+    return text_of(coordinator.fetch(coordinator.schedule("twice", {number(3)})));
+  });
+  CHECK(reports == Reports{"ended", "6"});
+}
+
+TEST_CASE("server_cluster_from_environment: the addresses and the task of TF_CONFIG", "[coordinator]") {
+  const auto cluster_of = [](const std::string& task) {
+    const std::string config =
+        R"({"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"], "ps": ["d:4"]}, "task": )" + task + "}";
+    return server_cluster_from_environment([&](const std::string& name) -> std::optional<std::string> {
+      if (name == "TF_CONFIG") return config;
+      return name == "ETUDE_SECRET" ? std::optional<std::string>("secret") : std::nullopt;
+    });
+  };
+  const ServerCluster cluster = cluster_of(R"({"type": "worker", "index": 1})");
+  CHECK(cluster.workers == std::vector<std::string>{"b:2", "c:3"});
+  CHECK(cluster.servers == std::vector<std::string>{"d:4"});
+  CHECK(cluster.task == "worker");
+  CHECK(cluster.index == 1);
+  CHECK(cluster.secret == "secret");
+  CHECK_THAT(error_of([&] { cluster_of(R"({"type": "ps", "index": 1})"); }),
+             ContainsSubstring("index is not in its list"));
+  CHECK_THAT(error_of([&] { cluster_of(R"({"type": "evaluator", "index": 0})"); }), ContainsSubstring("another type"));
 }
 
 TEST_CASE("partitioners: at most one part for each row, and at least so many bytes", "[coordinator]") {

@@ -65,7 +65,7 @@ class ServerVariables {
  public:
   virtual ~ServerVariables() = default;
   /// Creates variables with these values, on one server after the other. Throws Error(value) for a name that exists,
-  /// and for a scalar or an empty variable in several parts.
+  /// and for more parts than rows.
   virtual void create(const NamedTensors& values, const Partitioner& partitioner = {}) = 0;
   /// The current values of all variables.
   virtual NamedTensors pull() = 0;
@@ -108,14 +108,15 @@ struct ServerProgram {
   std::map<std::string, WorkerFunction> functions = {};
   /// The datasets of workers, by name. The InputContext has the number of workers and the index of this one.
   std::map<std::string, DatasetCreator> datasets = {};
-  /// Creates the optimizer of a parameter server. It may clip neither by norms, which a server does not know for
-  /// variables with parts, nor by global norms.
+  /// Creates the optimizer of each parameter server. It clips gradients by the norms of the parts that the server has,
+  /// and counts the pushes that the server gets. It must not scale the loss.
   std::function<OptimizerPtr()> optimizer = {};
 };
 
 /// How the processes of a cluster communicate.
 struct CoordinatorOptions {
-  /// How long a process may be silent, and how long the connection to a server may take. Then it is unavailable.
+  /// How long a process may be silent, and how long the connection to a server may take. Then it is unavailable. The
+  /// transfer of the largest message must be shorter.
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
   /// How long all workers may be unavailable before join() and fetch() throw; and how long workers and servers wait
   /// for a coordinator.
@@ -124,7 +125,7 @@ struct CoordinatorOptions {
 
 /// Runs this process as a worker or a parameter server, until the coordinator ends. Throws UnavailableError if there is
 /// none for `absence`; Error(value) for a task of another type, for an address at which it cannot listen, for addresses
-/// beyond loopback without a secret, and for an optimizer that a server cannot use. Data is neither encrypted nor
+/// beyond loopback without a secret, and for an optimizer that scales the loss. Data is neither encrypted nor
 /// authenticated: use it only in a network that you trust. Programs that call it link etude::coordinator. Source:
 /// tf.distribute.Server.
 void run_server(const ServerCluster& cluster, const ServerProgram& program, CoordinatorOptions options = {});
