@@ -34,6 +34,7 @@ const includes = {
   [beside]: ['base'],
   'native/cuda': ['execution', 'graph', 'devices'],
   'native/gloo': ['distribute', 'saving'],
+  'native/coordinator': ['training', 'execution', 'native/gloo'],
 };
 const outside = ['bindings', 'demo'];
 const simd = 'core/etude/kernels/cpu/simd.hpp';

@@ -1,6 +1,5 @@
 // Fits a line by workers and parameter servers, each process with its own TF_CONFIG.
 #include <cstdio>
-#include <etude/distribute/coordinator.hpp>
 #include <etude/etude.hpp>
 
 namespace {
@@ -49,9 +48,10 @@ void coordinate(const ServerCluster& cluster, const ServerProgram& program) {
 
 void run() {
   const ServerCluster cluster = server_cluster_from_environment();
-  const ServerProgram program{.functions = {{"step", step}}, .datasets = {{"points", {points}}}, .optimizer = [] {
-                                return optimizers::adam({.learning_rate = 0.05});
-                              }};
+  ServerProgram program;
+  program.functions["step"] = step;
+  program.datasets["points"] = {points};
+  program.optimizer = [] { return optimizers::adam({.learning_rate = 0.05}); };
   if (cluster.task == "chief")
     coordinate(cluster, program);
   else

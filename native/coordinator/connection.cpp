@@ -9,16 +9,20 @@
 
 namespace etude {
 
-using namespace std::string_literals;
+namespace {
+
+std::string unavailable(std::string_view task, int index, std::string_view cause) {
+  std::string text = "[coordinator] ";
+  text.append(task).append(index < 0 ? "s" : " " + std::to_string(index)).append(" unavailable (").append(cause);
+  return text += task == "ps"
+                     ? ") - expected all parameter servers - start all processes again from the last checkpoint."
+                     : ") - expected the process to answer - start it again.";
+}
+
+}  // namespace
 
 UnavailableError::UnavailableError(std::string_view task, int index, std::string_view cause)
-    : Error(ErrorKind::state,
-            "[coordinator] "s.append(task) + (index < 0 ? "s"s : " " + std::to_string(index)) + " unavailable (" +
-                std::string(cause) + ") - expected " +
-                (task == "ps" ? "all parameter servers - start all processes again from the last checkpoint."
-                              : "the process to answer - start it again.")),
-      task_(task),
-      index_(index) {}
+    : Error(ErrorKind::state, unavailable(task, index, cause)), task_(task), index_(index) {}
 
 namespace coordinator {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "coordinator/messages.hpp"
-#include "etude/distribute/coordinator.hpp"
+#include "etude/training/coordinator.hpp"
 #include "gloo/sockets.hpp"
 
 /// The connections between the processes of a cluster. Before Cap'n Proto reads from one, both sides prove that they

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "coordinator/server_variables.hpp"
-#include "etude/distribute/coordinator.hpp"
+#include "etude/training/coordinator.hpp"
 
 namespace etude {
 

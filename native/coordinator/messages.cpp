@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "etude/distribute/coordinator.hpp"
+#include "etude/training/coordinator.hpp"
 
 namespace etude::coordinator {
 namespace {

@@ -7,7 +7,7 @@
 #include "coordinator/connection.hpp"
 #include "coordinator/parts.hpp"
 #include "coordinator/worker.hpp"
-#include "etude/distribute/coordinator.hpp"
+#include "etude/training/coordinator.hpp"
 
 namespace etude {
 namespace coordinator {

@@ -4,29 +4,7 @@
 #include <cstring>
 #include <set>
 
-namespace etude {
-
-Partitioner fixed_shards_partitioner(std::int64_t num_shards) {
-  check(num_shards >= 1, ErrorKind::value, "fixed_shards_partitioner", "num_shards = ", num_shards,
-        " - expected at least 1 - pass a positive number.");
-  return [num_shards](const Shape& shape, DType) {
-    return shape.rank() == 0 ? 1 : std::clamp<std::int64_t>(shape[0], 1, num_shards);
-  };
-}
-
-Partitioner min_size_partitioner(std::int64_t min_shard_bytes, std::int64_t max_shards) {
-  check(min_shard_bytes >= 1 && max_shards >= 1, ErrorKind::value, "min_size_partitioner",
-        "min_shard_bytes = ", min_shard_bytes, " and max_shards = ", max_shards,
-        " - expected at least 1 - pass positive numbers.");
-  return [=](const Shape& shape, DType dtype) -> std::int64_t {
-    if (shape.rank() == 0) return 1;
-    const std::int64_t bytes = shape.size() * static_cast<std::int64_t>(size_of(dtype));
-    const std::int64_t parts = bytes / min_shard_bytes + (bytes % min_shard_bytes != 0);
-    return std::max<std::int64_t>(1, std::min({shape[0], max_shards, parts}));
-  };
-}
-
-namespace coordinator {
+namespace etude::coordinator {
 namespace {
 
 constexpr const char* where = "coordinator";
@@ -42,47 +20,6 @@ std::string slot_name(std::size_t server, std::size_t slot) {
 }
 
 }  // namespace
-
-LoopThread::LoopThread(std::chrono::milliseconds period, std::function<void()> pause)
-    : thread_([this, period, own = std::move(pause)] { loop(period, own); }) {}
-
-LoopThread::~LoopThread() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
-
-void LoopThread::run(std::function<void(kj::AsyncIoContext&)> function) {
-  std::packaged_task<void(kj::AsyncIoContext&)> task(std::move(function));
-  std::future<void> end = task.get_future();
-  {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
-  changed_.notify_all();
-  end.get();
-}
-
-void LoopThread::loop(std::chrono::milliseconds period, const std::function<void()>& pause) {
-  kj::AsyncIoContext io = kj::setupAsyncIo();
-  for (;;) {
-    std::unique_lock lock(mutex_);
-    const bool ready = changed_.wait_for(lock, period, [this] { return stopped_ || !tasks_.empty(); });
-    if (ready && tasks_.empty()) return;
-    if (!ready) {
-      lock.unlock();
-      pause();
-      continue;
-    }
-    auto task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    task(io);
-  }
-}
 
 ServersClient::ServersClient(const ServerCluster& cluster, const CoordinatorOptions& options, bool watches,
                              std::function<void(const UnavailableError&)> on_lost)
@@ -172,7 +109,6 @@ void ServersClient::create(const NamedTensors& values, const Partitioner& partit
   call([&] {
     refresh();
     const std::size_t servers = connections_.size();
-    std::vector<std::vector<schema::Part::Reader>> unused;
     struct New {
       std::string name;
       std::int64_t begin, rows;
@@ -373,5 +309,4 @@ void ServersClient::shutdown() {
   }
 }
 
-}  // namespace coordinator
-}  // namespace etude
+}  // namespace etude::coordinator

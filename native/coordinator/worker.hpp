@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "coordinator/messages.hpp"
-#include "etude/distribute/coordinator.hpp"
+#include "etude/training/coordinator.hpp"
 
 namespace etude::coordinator {
 

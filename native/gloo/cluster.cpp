@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "etude/base/host.hpp"
-#include "etude/distribute/coordinator.hpp"
 #include "etude/saving/detail/json.hpp"
+#include "etude/training/coordinator.hpp"
 #include "gloo/sockets.hpp"
 
 // Finds the cluster that the launcher of a process describes in its environment.

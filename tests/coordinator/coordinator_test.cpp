@@ -5,8 +5,8 @@
 #include <csignal>
 #include <thread>
 
-#include "etude/distribute/coordinator.hpp"
 #include "etude/optimizers/sgd.hpp"
+#include "etude/training/coordinator.hpp"
 #include "gloo/processes.hpp"
 
 // A coordinator, workers and parameter servers, each in a process of its own.

@@ -88,8 +88,9 @@ class ServerVariables {
 class WorkerContext {
  public:
   virtual ~WorkerContext() = default;
-  /// The worker's place in the list of addresses, and the number of workers.
+  /// The worker's place in the list of addresses.
   virtual int index() const = 0;
+  /// The number of workers.
   virtual int count() const = 0;
   /// The variables of the parameter servers.
   virtual ServerVariables& variables() = 0;
@@ -140,7 +141,7 @@ struct PerWorkerDataset {
 /// The result of a scheduled function.
 class RemoteValue {
  public:
-  /// Not finished; the coordinator finishes it.
+  /// What the coordinator knows about the call.
   struct State;
   /// A handle of that state.
   explicit RemoteValue(std::shared_ptr<State> state) : state_(std::move(state)) {}
