@@ -202,7 +202,7 @@ TEST_CASE("multi-worker: gather, reduce and reduce_per_replica combine the tenso
            text(strategy.reduce_per_replica(rows, "concat")) + wrong;
   });
   for (const std::string& report : reports)
-    CHECK(report == "(3, 1) 1 2 2\n(6,) 0 3 1 3 2 3\n(2,) 3 9\n(2,) 1 3\n(2,) 0 3\n() 1\n(3, 1) 1 2 2\nshape");
+    CHECK(report == "[3, 1] 1 2 2\n[6] 0 3 1 3 2 3\n[2] 3 9\n[2] 1 3\n[2] 0 3\n[] 1\n[3, 1] 1 2 2\nshape");
 }
 
 TEST_CASE("multi-worker: another model, or other data, in one of the processes is an error in all of them", "[gloo]") {

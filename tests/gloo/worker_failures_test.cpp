@@ -80,10 +80,13 @@ int rounds(int quick, int full) {
 }  // namespace
 
 TEST_CASE(
-    "multi-worker: whichever process is killed, at any moment, the others name it soon, and training "
+    "multi-worker: whichever process is killed, at any moment, the others name it in time, and training "
     "continues from the checkpoint to the weights of an undisturbed one",
     "[gloo][kills]") {
   constexpr int count = 3;
+  // Gloo notices most ends of processes at once. In about one of 30 runs on a busy machine, its all_gather waits for a
+  // send until the deadline.
+  constexpr milliseconds deadline(4000);
   const ScratchFolder scratch("etude-kills-", ScratchFolder::memory);
   const Reports undisturbed =
       run_workers(count, [](const std::shared_ptr<Workers>& workers) { return train(workers, {}); });
@@ -95,27 +98,36 @@ TEST_CASE(
     const int victim = static_cast<int>(random() % count);
     const std::chrono::microseconds after(random() % 60'000);
     CAPTURE(trial, victim, after.count());
-    const Reports reports = run_workers(count, [&](const std::shared_ptr<Workers>& workers) -> std::string {
-      if (workers->rank() == victim)
-        std::thread([&] {
-          std::this_thread::sleep_for(after);
-          at.set();
-          ::kill(::getpid(), SIGKILL);
-        }).detach();
-      try {
-        return "done " +
-               train(workers, {callbacks::backup_and_restore({.backup_dir = scratch.path() + "/c", .save_freq = 1})});
-      } catch (const CollectiveError& error) {
-        return std::to_string(error.peer()) + (at.seconds_since() < 5 ? " soon" : " late");
-      }
-    });
+    std::vector<int> statuses;
+    const Reports reports = run_workers(
+        count,
+        [&](const std::shared_ptr<Workers>& workers) -> std::string {
+          if (workers->rank() == victim)
+            std::thread([&] {
+              std::this_thread::sleep_for(after);
+              at.set();
+              ::kill(::getpid(), SIGKILL);
+            }).detach();
+          try {
+            return "done " +
+                   train(workers,
+                         {callbacks::backup_and_restore({.backup_dir = scratch.path() + "/c", .save_freq = 1})});
+          } catch (const CollectiveError& error) {
+            return std::to_string(error.peer()) + (at.seconds_since() < 12 ? std::string(" in time") : error.what());
+          }
+        },
+        deadline, 20, &statuses);
+    CAPTURE(statuses);  // 134: aborted; 137: killed, for the victim, or after 20 seconds
     for (int rank = 0; rank < count; ++rank) {
       const std::string& report = reports[static_cast<std::size_t>(rank)];
       if (report.starts_with("done ")) {
         CHECK((report.substr(5) == undisturbed.front()));
         ++completed;
       } else {
-        CHECK(report == (rank == victim ? "" : std::to_string(victim) + " soon"));
+        // Those that were still connecting, too.
+        const bool connecting =
+            report.starts_with("error: [connect] the process of rank " + std::to_string(victim) + " failed");
+        if (rank == victim || !connecting) CHECK(report == (rank == victim ? "" : std::to_string(victim) + " in time"));
         killed += rank == victim;
       }
     }
