@@ -92,6 +92,10 @@ setup_gloo() {
   want /usr/include/gloo/allreduce.h:libgloo-dev
 }
 
+setup_coordinator() {
+  want /usr/include/capnp/rpc-twoparty.h:libcapnp-dev /usr/bin/capnp:capnproto
+}
+
 # xsimd, zlib and Catch2 as sources, shared by every compiler and sanitizer and by wasm.
 unpack_xsimd() {
   [[ -e $toolchain/include/xsimd/xsimd.hpp ]] && return # another ./dev has done it

@@ -35,6 +35,7 @@ const includes = {
   'native/cuda': ['execution', 'graph', 'devices'],
   'native/gloo': ['distribute', 'saving'],
   'native/search': ['experiment', 'saving'],
+  'native/coordinator': ['training', 'execution', 'native/gloo'],
 };
 const outside = ['bindings', 'demo'];
 const simd = 'core/etude/kernels/cpu/simd.hpp';

@@ -63,6 +63,7 @@
 #include "etude/saving/feature_space_config.hpp"
 #include "etude/saving/load_model.hpp"
 #include "etude/saving/safetensors.hpp"
+#include "etude/training/coordinator.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/model.hpp"

@@ -10,6 +10,7 @@
 
 #include "etude/base/host.hpp"
 #include "etude/saving/detail/json.hpp"
+#include "etude/training/coordinator.hpp"
 #include "gloo/sockets.hpp"
 
 // Finds the cluster that the launcher of a process describes in its environment.
@@ -136,6 +137,33 @@ std::string secret_in(const Environment& environment) {
   return secret;
 }
 
+/// TF_CONFIG with a coordinator.
+ServerCluster server_cluster(const std::string& text) {
+  const Json config = parse_json(text, "TF_CONFIG");
+  const auto cluster = config.is_object() ? config.find("cluster") : config.end();
+  if (cluster == config.end() || !cluster->is_object())
+    refuse_config("no \"cluster\"", "types of tasks with their addresses");
+  ServerCluster result{.workers = addresses_of(*cluster, "worker"), .servers = addresses_of(*cluster, "ps")};
+  const auto task = config.find("task");
+  if (task == config.end() || !task->is_object()) refuse_config("no \"task\"", "its type and index");
+  const auto type = task->find("type"), index = task->find("index");
+  if (type == task->end() || !type->is_string() || (*type != "chief" && *type != "worker" && *type != "ps"))
+    refuse_config("a task of another type than \"chief\", \"worker\" and \"ps\"", "one of them");
+  result.task = *type;
+  const std::size_t count = result.task == "chief"    ? 1
+                            : result.task == "worker" ? result.workers.size()
+                                                      : result.servers.size();
+  if (index == task->end() || !index->is_number_integer() || *index < 0 || *index >= count)
+    refuse_config("a task whose index is not in its list of addresses", "an index into it");
+  result.index = *index;
+  return result;
+}
+
+std::optional<std::string> read_environment(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
 Cluster without_generation(const Environment& environment) {
   if (const auto config = environment.text("TF_CONFIG")) return from_tf_config(*config);
   if (environment.has("RANK") || environment.has("WORLD_SIZE"))
@@ -151,18 +179,22 @@ Cluster without_generation(const Environment& environment) {
 
 }  // namespace
 
-Cluster cluster_from_environment() {
-  return cluster_from_environment([](const std::string& name) -> std::optional<std::string> {
-    const char* const value = std::getenv(name.c_str());
-    return value ? std::optional<std::string>(value) : std::nullopt;
-  });
-}
+Cluster cluster_from_environment() { return cluster_from_environment(read_environment); }
 
 Cluster cluster_from_environment(const EnvironmentReader& read) {
   const Environment environment(read);
   Cluster cluster = without_generation(environment);
   cluster.secret = secret_in(environment);
   cluster.generation = environment.number("ETUDE_RESTARTS", environment.number("TORCHELASTIC_RESTART_COUNT", 0));
+  return cluster;
+}
+
+ServerCluster server_cluster_from_environment() { return server_cluster_from_environment(read_environment); }
+
+ServerCluster server_cluster_from_environment(const EnvironmentReader& read) {
+  const Environment environment(read);
+  ServerCluster cluster = server_cluster(environment.required("TF_CONFIG", "a program with a coordinator"));
+  cluster.secret = secret_in(environment);
   return cluster;
 }
 

@@ -3,6 +3,7 @@
 #include <gloo/broadcast.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <memory>
@@ -63,11 +64,7 @@ class GlooWorkers : public Workers {
     const std::optional<sockets::Address> chief = sockets::parse_address(cluster.chief);
     check(chief.has_value(), ErrorKind::value, "connect_workers", '"', cluster.chief,
           "\" as address of the chief - expected \"host:port\" - correct the cluster.");
-    const bool exposed = !sockets::is_loopback(chief->host) || !sockets::is_loopback(cluster.host);
-    check(!exposed || cluster.secret.size() >= 16, ErrorKind::value, "connect_workers", "a secret of ",
-          cluster.secret.size(), " characters with the addresses ", cluster.chief, " and ", cluster.host,
-          " - expected 16 or more, unless all addresses are loopback - set ETUDE_SECRET to the same random text in all "
-          "processes.");
+    sockets::check_secret("connect_workers", cluster.secret, std::array{chief->host, cluster.host});
     if (cluster.rank == 0) {
       std::string reason;
       sockets::Socket listening = sockets::listen_at(*chief, reason);

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <charconv>
 #include <exception>
-#include <initializer_list>
 #include <utility>
 
 #include "etude/distribute/workers.hpp"
@@ -47,14 +46,6 @@ constexpr milliseconds sending{2000};
 constexpr milliseconds greeting{5000};
 constexpr std::size_t greeting_limit = 512;
 constexpr const char* other_secret = "its secret is another one, or there is none";
-
-/// The proof of one side that it knows the secret, for this connection only: both sides contribute a random number.
-std::string proof(const std::string& secret, const char* side, std::initializer_list<std::string_view> fields) {
-  std::string text = side;
-  for (const std::string_view field : fields) text.append(std::to_string(field.size())).append(" ").append(field);
-  const secret::Digest digest = secret::hmac_sha256(secret, text);
-  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
 
 int number_in(const std::string& text) {
   int number = -1;
@@ -208,7 +199,8 @@ void RendezvousServer::refuse(Client& client, std::string reason) {
 void RendezvousServer::greet(Client& client, const Message& message) {
   const std::vector<std::string>& fields = message.fields;
   if (message.kind != hello || fields.size() != 5) return drop(client);
-  const std::string expected = proof(secret_, "worker", {client.nonce, fields[0], fields[1], fields[2], fields[3]});
+  const std::string expected =
+      secret::proof(secret_, "worker", {client.nonce, fields[0], fields[1], fields[2], fields[3]});
   if (!secret::equal(fields[4], expected)) return refuse(client, other_secret);
   const int rank = number_in(fields[0]), size = number_in(fields[1]), generation = number_in(fields[2]);
   std::string reason;
@@ -223,7 +215,7 @@ void RendezvousServer::greet(Client& client, const Message& message) {
   if (!reason.empty()) return refuse(client, std::move(reason));
   client.rank = rank;
   standing_[static_cast<std::size_t>(rank)] = Standing::connected;
-  reply(client, welcome, proof(secret_, "chief", {fields[3], client.nonce}));
+  reply(client, welcome, secret::proof(secret_, "chief", {fields[3], client.nonce}));
 }
 
 /// Answers what can be answered now.
@@ -281,13 +273,14 @@ std::string RendezvousClient::greet(int rank, int size, const std::string& secre
   const std::string own = secret::random_bytes();
   Message greeting{hello, {std::to_string(rank), std::to_string(size), std::to_string(generation_), own}};
   const std::vector<std::string>& fields = greeting.fields;
-  greeting.fields.push_back(proof(secret, "worker", {nonce, fields[0], fields[1], fields[2], own}));
   // However slow this process is: if the chief has accepted it, to connect again would look like its end.
+  greeting.fields.push_back(secret::proof(secret, "worker", {nonce, fields[0], fields[1], fields[2], own}));
   const std::optional<Message> reply =
       sockets::send(socket_, greeting, deadline) ? sockets::receive(socket_, deadline) : std::nullopt;
   if (!reply || reply->fields.size() != 1) return "no answer";
   if (reply->kind == refusal) return reply->fields[0];
-  const bool known = reply->kind == welcome && secret::equal(reply->fields[0], proof(secret, "chief", {own, nonce}));
+  const bool known =
+      reply->kind == welcome && secret::equal(reply->fields[0], secret::proof(secret, "chief", {own, nonce}));
   return known ? std::string() : other_secret;
 }
 

@@ -74,6 +74,12 @@ Digest hmac_sha256(std::string_view key, std::string_view bytes) {
   return sha256(outer.append(text_of(digest)));
 }
 
+std::string proof(std::string_view secret, std::string_view side, std::initializer_list<std::string_view> fields) {
+  std::string text(side);
+  for (const std::string_view field : fields) text.append(std::to_string(field.size())).append(" ").append(field);
+  return std::string(text_of(hmac_sha256(secret, text)));
+}
+
 std::string random_bytes() {
   std::string bytes(32, '\0');
   check(::getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()), ErrorKind::io, "getrandom",

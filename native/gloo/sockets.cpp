@@ -17,6 +17,8 @@
 #include <thread>
 #include <utility>
 
+#include "etude/base/error.hpp"
+
 namespace etude::sockets {
 namespace {
 
@@ -125,6 +127,14 @@ bool is_loopback(const std::string& host) {
   return host == "localhost";
 }
 
+void check_secret(std::string_view where, std::string_view secret, std::span<const std::string> hosts) {
+  const auto exposed = std::ranges::find_if_not(hosts, is_loopback);
+  check(exposed == hosts.end() || secret.size() >= 16, ErrorKind::value, where, "a secret of ", secret.size(),
+        " characters with the host ", exposed == hosts.end() ? std::string() : *exposed,
+        " - expected 16 or more, unless all addresses are loopback - set ETUDE_SECRET to the same random text in all "
+        "processes.");
+}
+
 Socket listen_at(const Address& address, std::string& reason) {
   const Addresses found = resolve(address, reason);
   for (const addrinfo* one = found.get(); one; one = one->ai_next) {
@@ -161,14 +171,18 @@ Socket connect_to(const Address& address, Deadline deadline, std::string& reason
   }
 }
 
-bool send(const Socket& socket, const Message& message, Deadline deadline) {
+std::string to_bytes(const Message& message) {
   std::string body(1, static_cast<char>(message.kind)), bytes;
   for (const std::string& field : message.fields) {
     add_number(body, field.size());
     body += field;
   }
   add_number(bytes, body.size());
-  bytes += body;
+  return bytes += body;
+}
+
+bool send(const Socket& socket, const Message& message, Deadline deadline) {
+  const std::string bytes = to_bytes(message);
   for (std::size_t sent = 0; sent < bytes.size();) {
     const ssize_t count = ::send(socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
     if (count >= 0)

@@ -39,6 +39,9 @@ std::optional<Address> parse_address(std::string_view text);
 /// Whether only this machine can reach this host: 127.x.x.x, ::1 or localhost.
 bool is_loopback(const std::string& host);
 
+/// Throws Error(value) if one of the hosts is not loopback, and the secret has fewer than 16 characters.
+void check_secret(std::string_view where, std::string_view secret, std::span<const std::string> hosts);
+
 /// Listens at this address; a socket without descriptor if that is not possible, with the reason.
 Socket listen_at(const Address& address, std::string& reason);
 /// The port at which a socket listens.
@@ -53,6 +56,8 @@ struct Message {
 };
 /// The most bytes of a message, and the most fields.
 constexpr std::size_t message_limit = 1 << 20, field_limit = 8;
+/// The bytes of a message, as `send` sends them.
+std::string to_bytes(const Message& message);
 /// Sends a message. Returns false if the connection fails, or does not accept it until the deadline.
 bool send(const Socket& socket, const Message& message, Deadline deadline);
 /// The next message; none if the connection ends, or if there is no valid one until the deadline.

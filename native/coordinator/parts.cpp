@@ -1,0 +1,121 @@
+#include "coordinator/parts.hpp"
+
+#include "etude/distribute/strategy.hpp"
+
+namespace etude::coordinator {
+namespace {
+
+constexpr const char* where = "ps";
+
+void check_like(const char* what, const std::string& key, const Tensor& tensor, const Variable& variable) {
+  check(tensor.shape() == variable.shape(), ErrorKind::shape, where, what, " of shape ", tensor.shape(), " for ", key,
+        " - expected ", variable.shape(), " - pass one like the variable.");
+  check(tensor.dtype() == variable.dtype(), ErrorKind::dtype, where, what, " of dtype ", tensor.dtype(), " for ", key,
+        " - expected ", variable.dtype(), " - pass one like the variable.");
+}
+
+}  // namespace
+
+Parts::Parts(OptimizerPtr optimizer) : optimizer_(std::move(optimizer)) {
+  check(!optimizer_ || !optimizer_->scales_loss(), ErrorKind::value, where,
+        "an optimizer that scales the loss - expected one without, since workers compute the loss - leave "
+        "loss_scale_factor out.");
+}
+
+void Parts::create(const std::vector<Part>& parts, const std::vector<Tensor>& values) {
+  check(parts.size() == values.size(), ErrorKind::value, where, values.size(), " values for ", parts.size(),
+        " parts - expected one for each - pass all.");
+  for (const Part& part : parts)
+    check(!variables_.contains(part.key()), ErrorKind::value, where, "another variable ", part.name,
+          " - expected different names - choose another one.");
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts_.push_back(parts[i]);
+    variables_.emplace(parts[i].key(), Variable(parts[i].name, values[i]));
+  }
+}
+
+const Variable& Parts::variable(const std::string& key) const {
+  const auto found = variables_.find(key);
+  check(found != variables_.end(), ErrorKind::value, where, "no part ", key,
+        " - expected one that was created - create the variable.");
+  return found->second;
+}
+
+std::vector<Tensor> Parts::pull(const std::vector<std::string>& keys) const {
+  std::vector<Tensor> values;
+  for (const std::string& key : keys) values.push_back(variable(key).value());
+  return values;
+}
+
+void Parts::assign(const Named& values) {
+  for (const auto& [key, value] : values) check_like("a value", key, value, variable(key));
+  for (const auto& [key, value] : values) {
+    Variable of = variable(key);
+    of.assign(value);
+  }
+}
+
+void Parts::build() {
+  std::vector<Variable> all;
+  for (const Part& part : parts_) all.push_back(variable(part.key()));
+  optimizer_->build(all);
+}
+
+std::unique_ptr<Plan> Parts::make_plan(const Named& gradients) {
+  std::vector<Variable> updated;
+  for (const auto& [key, gradient] : gradients) updated.push_back(variable(key));
+  build();
+  Graph graph;
+  {
+    const Trace trace(graph);
+    std::vector<Value> inputs;
+    for (const auto& [key, gradient] : gradients) inputs.push_back(graph.input(gradient.shape(), gradient.dtype()));
+    optimizer_->apply(inputs, updated);
+  }
+  std::vector<Variable> used;
+  for (const Node& node : graph.nodes())
+    if (const auto* of = std::get_if<op::Read>(&node.op)) used.push_back(of->variable);
+  const StrategyPtr strategy = get_strategy();
+  strategy->place(used);
+  return std::make_unique<Plan>(graph, std::span<const Value>(), std::span<const Value>(),
+                                std::make_shared<Arena>(strategy->device()));
+}
+
+void Parts::push(const Named& gradients) {
+  check(optimizer_ != nullptr, ErrorKind::state, where,
+        "gradients without an optimizer - expected one in the program - set ServerProgram::optimizer.");
+  std::vector<std::string> keys;
+  std::vector<const std::byte*> inputs;
+  for (const auto& [key, gradient] : gradients) {
+    check_like("a gradient", key, gradient, variable(key));
+    keys.push_back(key);
+    inputs.push_back(gradient.raw());
+  }
+  std::unique_ptr<Plan>& plan = plans_[keys];
+  if (!plan) plan = make_plan(gradients);
+  plan->run(inputs);
+}
+
+std::vector<Tensor> Parts::slots() {
+  std::vector<Tensor> values;
+  if (!optimizer_) return values;
+  build();
+  for (const Variable& each : optimizer_->variables()) values.push_back(each.value());
+  return values;
+}
+
+void Parts::restore_slots(const std::vector<Tensor>& values) {
+  if (!optimizer_) {
+    check(values.empty(), ErrorKind::value, where,
+          "a state with an optimizer - expected none, as the program has none - restore with the same program.");
+    return;
+  }
+  build();
+  std::vector<Variable> slots = optimizer_->variables();
+  check(slots.size() == values.size(), ErrorKind::value, where, values.size(), " tensors of an optimizer - expected ",
+        slots.size(), " - restore with the same program and variables.");
+  for (std::size_t i = 0; i < slots.size(); ++i) check_like("a slot", slots[i].name(), values[i], slots[i]);
+  for (std::size_t i = 0; i < slots.size(); ++i) slots[i].assign(values[i]);
+}
+
+}  // namespace etude::coordinator

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "etude/execution/plan.hpp"
+#include "etude/optimizers/optimizer.hpp"
+
+namespace etude::coordinator {
+
+using Named = std::vector<std::pair<std::string, Tensor>>;
+
+/// Rows of a variable.
+struct Part {
+  std::string name;
+  std::int64_t begin = 0;
+  /// Those of the whole variable; -1 for a scalar.
+  std::int64_t rows = -1;
+
+  /// The name of the part.
+  std::string key() const { return name + ":" + std::to_string(begin); }
+};
+
+/// The parts of variables that a parameter server keeps, and the optimizer that updates them.
+class Parts {
+ public:
+  /// `optimizer` may be null. Throws Error(value) for one that cannot update each part on its own.
+  explicit Parts(OptimizerPtr optimizer);
+  void create(const std::vector<Part>& parts, const std::vector<Tensor>& values);
+  const std::vector<Part>& list() const { return parts_; }
+  std::vector<Tensor> pull(const std::vector<std::string>& keys) const;
+  void push(const Named& gradients);
+  void assign(const Named& values);
+  /// The optimizer's variables.
+  std::vector<Tensor> slots();
+  void restore_slots(const std::vector<Tensor>& values);
+
+ private:
+  const Variable& variable(const std::string& key) const;
+  /// Creates the slots of all parts, in their order.
+  void build();
+  std::unique_ptr<Plan> make_plan(const Named& gradients);
+
+  OptimizerPtr optimizer_;
+  std::vector<Part> parts_;
+  std::map<std::string, Variable> variables_;
+  /// By the keys of the gradients.
+  std::map<std::vector<std::string>, std::unique_ptr<Plan>> plans_;
+};
+
+}  // namespace etude::coordinator

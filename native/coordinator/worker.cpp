@@ -1,0 +1,103 @@
+#include "coordinator/worker.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "coordinator/server_variables.hpp"
+
+namespace etude::coordinator {
+
+class FunctionThread::Context final : public WorkerContext {
+ public:
+  Context(const ServerCluster& cluster, const ServerProgram& program, const CoordinatorOptions& options)
+      : cluster_(cluster), program_(program), options_(options) {}
+
+  int index() const override { return cluster_.index; }
+  int count() const override { return static_cast<int>(cluster_.workers.size()); }
+
+  ServerVariables& variables() override {
+    check(!cluster_.servers.empty(), ErrorKind::state, "worker",
+          "variables without parameter servers - expected at least one server - add its address to the cluster.");
+    if (!servers_)
+      servers_ = std::make_unique<ServersClient>(cluster_, options_, false, [](const UnavailableError&) {});
+    return *servers_;
+  }
+
+  Batch next(const std::string& name) override {
+    const auto found = std::ranges::find(datasets_, name, &PerWorkerDataset::name);
+    check(found != datasets_.end(), ErrorKind::value, "worker", "no dataset ", name,
+          " - expected one that was passed to schedule - pass the result of create_per_worker_dataset.");
+    auto& [id, iterator] = iterators_[name];
+    if (!iterator || id != found->id) {
+      const InputContext context{.num_input_pipelines = count(), .input_pipeline_id = index()};
+      iterator.emplace(program_.datasets.at(name).dataset_fn(context));
+      id = found->id;
+    }
+    std::optional<Batch> batch = iterator->next().get();
+    check(batch.has_value(), ErrorKind::data, "worker", "the dataset ", name,
+          " has ended - expected as many batches as the functions take - call repeat().");
+    return std::move(*batch);
+  }
+
+  std::vector<Tensor> call(Job& job) {
+    const auto found = program_.functions.find(job.function);
+    check(found != program_.functions.end(), ErrorKind::value, "worker", "no function ", job.function,
+          " - expected one of the program - run the same program in all processes.");
+    datasets_ = std::move(job.datasets);
+    return found->second(*this, job.arguments);
+  }
+
+ private:
+  const ServerCluster& cluster_;
+  const ServerProgram& program_;
+  const CoordinatorOptions& options_;
+  std::unique_ptr<ServersClient> servers_;
+  std::vector<PerWorkerDataset> datasets_;
+  std::map<std::string, std::pair<std::int64_t, std::optional<DatasetIterator>>> iterators_;
+};
+
+FunctionThread::FunctionThread(const ServerCluster& cluster, const ServerProgram& program,
+                               const CoordinatorOptions& options)
+    : cluster_(cluster), program_(program), options_(options), thread_([this] { loop(); }) {}
+
+FunctionThread::~FunctionThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+kj::Promise<Outcome> FunctionThread::run(std::string function, std::vector<Tensor> arguments,
+                                         std::vector<PerWorkerDataset> datasets) {
+  auto [promise, fulfiller] = kj::newPromiseAndCrossThreadFulfiller<Outcome>();
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back({std::move(function), std::move(arguments), std::move(datasets), kj::mv(fulfiller)});
+  }
+  changed_.notify_all();
+  return kj::mv(promise);
+}
+
+void FunctionThread::loop() {
+  Context context(cluster_, program_, options_);
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return stopped_ || !jobs_.empty(); });
+    if (stopped_) return;
+    Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    if (!job.fulfiller->isWaiting()) continue;  // the coordinator that wanted it has gone
+    try {
+      job.fulfiller->fulfill(context.call(job));
+    } catch (...) {
+      job.fulfiller->fulfill(current_failure());
+    }
+  }
+}
+
+}  // namespace etude::coordinator

@@ -1,0 +1,374 @@
+#include <sys/socket.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <csignal>
+#include <thread>
+
+#include "etude/optimizers/sgd.hpp"
+#include "etude/training/coordinator.hpp"
+#include "gloo/processes.hpp"
+
+// A coordinator, workers and parameter servers, each in a process of its own.
+namespace etude {
+namespace {
+
+using namespace testing;
+using Catch::Matchers::ContainsSubstring;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+std::string text_of(const std::vector<Tensor>& tensors) {
+  std::string text;
+  for (const Tensor& tensor : tensors)
+    for (std::int64_t i = 0; i < tensor.size(); ++i) append_text(text.empty() ? text : text += ' ', tensor.at(i));
+  return text;
+}
+
+Tensor number(float value) { return Tensor::from<float>({}, {value}); }
+
+/// A failure of the first worker.
+void fail_first(WorkerContext& worker, int signal) {
+  if (worker.index() == 0) ::raise(signal);
+}
+
+ServerProgram program() {
+  ServerProgram result;
+  result.functions["twice"] = [](WorkerContext&, const std::vector<Tensor>& arguments) {
+    return std::vector{number(static_cast<float>(2 * arguments[0].item()))};
+  };
+  result.functions["fail"] = [](WorkerContext&, const std::vector<Tensor>&) -> std::vector<Tensor> {
+    fail(ErrorKind::data, "fail", "no data - expected some - add some.");
+  };
+  result.functions["wait"] = [](WorkerContext&, const std::vector<Tensor>&) {
+    std::this_thread::sleep_for(milliseconds(600));
+    return std::vector<Tensor>();
+  };
+  result.functions["killed"] = [](WorkerContext& worker, const std::vector<Tensor>&) {
+    fail_first(worker, SIGKILL);
+    return std::vector{number(static_cast<float>(worker.index()))};
+  };
+  result.functions["stopped"] = [](WorkerContext& worker, const std::vector<Tensor>&) {
+    fail_first(worker, SIGSTOP);
+    return std::vector{number(static_cast<float>(worker.index()))};
+  };
+  result.functions["next"] = [](WorkerContext& worker, const std::vector<Tensor>&) {
+    return std::vector{number(static_cast<float>(worker.next("numbers").x[0].item()))};
+  };
+  result.functions["pull"] = [](WorkerContext& worker, const std::vector<Tensor>&) {
+    std::this_thread::sleep_for(milliseconds(100));
+    return std::vector{worker.variables().pull({"w"}).at("w")};
+  };
+  result.functions["push"] = [](WorkerContext& worker, const std::vector<Tensor>& arguments) {
+    worker.variables().push({{"w", arguments[0]}, {"b", number(1)}});
+    return std::vector<Tensor>();
+  };
+  result.datasets["numbers"] = {[](const InputContext& context) {
+    return Dataset::range(10 * context.input_pipeline_id, 10 * context.input_pipeline_id + 2);
+  }};
+  result.optimizer = [] { return optimizers::sgd({.learning_rate = 0.5, .momentum = 0.5}); };
+  return result;
+}
+
+constexpr CoordinatorOptions quick{.timeout = milliseconds(1500), .absence = milliseconds(2000)};
+
+/// What the chief returns; then what the workers and the parameter servers do: "ended", an error, or nothing if killed.
+/// With `killed`, server 0 is killed after a second.
+Reports run_cluster(int workers, int servers, const std::function<std::string(ClusterCoordinator&)>& chief,
+                    bool killed = false) {
+  ServerCluster cluster;
+  for (int i = 0; i < workers; ++i) cluster.workers.push_back(free_address());
+  for (int i = 0; i < servers; ++i) cluster.servers.push_back(free_address());
+  return run_processes(1 + workers + servers, [&](int process) -> std::string {
+    if (process == 0) {
+      ClusterCoordinator coordinator(cluster, program(), quick);
+      return chief(coordinator);
+    }
+    ServerCluster own = cluster;
+    own.task = process <= workers ? "worker" : "ps";
+    own.index = process <= workers ? process - 1 : process - 1 - workers;
+    std::thread killer;
+    if (killed && process == workers + 1)
+      killer = std::thread([] {
+        std::this_thread::sleep_for(milliseconds(1000));
+        ::raise(SIGKILL);
+      });
+    run_server(own, program(), quick);
+    if (killer.joinable()) killer.join();
+    return "ended";
+  });
+}
+
+template <class Function> std::string error_of(Function&& function) {
+  try {
+    function();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("ClusterCoordinator: workers run scheduled functions, whose results are fetched; at the end they end",
+          "[coordinator]") {
+  const Reports reports = run_cluster(2, 0, [](ClusterCoordinator& coordinator) {
+    std::vector<RemoteValue> values;
+    for (int i = 0; i < 20; ++i) values.push_back(coordinator.schedule("twice", {number(static_cast<float>(i))}));
+    coordinator.join();
+    std::string text = coordinator.done() ? "done" : "not done";
+    for (const RemoteValue& value : values) text += ' ' + text_of(coordinator.fetch(value));
+    return text;
+  });
+  CHECK(reports[0] == "done 0 2 4 6 8 10 12 14 16 18 20 22 24 26 28 30 32 34 36 38");
+  CHECK(reports[1] == "ended");
+  CHECK(reports[2] == "ended");
+}
+
+TEST_CASE("ClusterCoordinator: join throws the error of a function once, and drops the functions that did not begin",
+          "[coordinator]") {
+  const Reports reports = run_cluster(1, 0, [](ClusterCoordinator& coordinator) {
+    const RemoteValue failed = coordinator.schedule("fail");
+    const RemoteValue dropped = coordinator.schedule("twice", {number(1)});
+    std::string text = error_of([&] { coordinator.join(); }) + '|';
+    text += error_of([&] { coordinator.fetch(failed); }) + '|' + error_of([&] { coordinator.fetch(dropped); }) + '|';
+    text += text_of(coordinator.fetch(coordinator.schedule("twice", {number(4)}))) + '|';
+    coordinator.join();
+    return text + error_of([&] { coordinator.schedule("unknown"); });
+  });
+  const std::string error = "[fail] no data - expected some - add some.|";
+  CHECK_THAT(reports[0], ContainsSubstring(error + error + error + "8|") && ContainsSubstring("no function unknown"));
+}
+
+TEST_CASE("ClusterCoordinator: the function of a killed worker, and of one that stops, runs on another worker",
+          "[coordinator]") {
+  for (const std::string function : {"killed", "stopped"}) {
+    CAPTURE(function);
+    const auto began = steady_clock::now();
+    const Reports reports = run_cluster(2, 0, [&](ClusterCoordinator& coordinator) {
+      while (coordinator.available_workers() < 2) std::this_thread::sleep_for(milliseconds(5));
+      std::vector<RemoteValue> values;
+      for (int i = 0; i < 6; ++i) values.push_back(coordinator.schedule(function));
+      coordinator.join();
+      std::string text;
+      for (const RemoteValue& value : values) text += text_of(coordinator.fetch(value));
+      return text;
+    });
+    CHECK(reports[0] == "111111");
+    CHECK(reports[1].empty());
+    CHECK(steady_clock::now() - began < std::chrono::seconds(15));
+  }
+}
+
+TEST_CASE("ClusterCoordinator: a worker that is started again takes part again, until all functions have run",
+          "[coordinator]") {
+  // The worker kills itself in every 8th call, and is then started again.
+  ServerProgram mortal = program();
+  mortal.functions["mortal"] = [calls = 0](WorkerContext&, const std::vector<Tensor>& arguments) mutable {
+    if (++calls == 8) ::raise(SIGKILL);
+    return arguments;
+  };
+  const ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
+  const Reports reports = run_processes(2, [&](int process) -> std::string {
+    if (process == 0) {
+      ServerCluster own = cluster;
+      own.task = "chief";
+      ClusterCoordinator coordinator(own, mortal, quick);
+      std::vector<RemoteValue> values;
+      for (int i = 0; i < 30; ++i) values.push_back(coordinator.schedule("mortal", {number(static_cast<float>(i))}));
+      coordinator.join();
+      double sum = 0;
+      for (const RemoteValue& value : values) sum += coordinator.fetch(value)[0].item();
+      return std::to_string(static_cast<int>(sum));
+    }
+    for (int starts = 1;; ++starts) {
+      const pid_t worker = ::fork();
+      if (worker == 0) {
+        run_server(cluster, mortal, quick);
+        ::_exit(0);
+      }
+      int status = 0;
+      ::waitpid(worker, &status, 0);
+      if (WIFEXITED(status)) return std::to_string(starts);
+    }
+  });
+  CHECK(reports == Reports{"435", "5"});
+}
+
+TEST_CASE("ClusterCoordinator: join throws UnavailableError if all workers are absent for too long", "[coordinator]") {
+  const Reports reports = run_cluster(1, 0, [](ClusterCoordinator& coordinator) {
+    coordinator.schedule("killed");
+    try {
+      coordinator.join();
+    } catch (const UnavailableError& error) {
+      return error.task() + ' ' + std::to_string(error.index());
+    }
+    return std::string("no error");
+  });
+  CHECK(reports[0] == "worker -1");
+}
+
+TEST_CASE("ClusterCoordinator: each worker has its own dataset, whose end is an error; a new creation begins again",
+          "[coordinator]") {
+  const Reports reports = run_cluster(1, 0, [](ClusterCoordinator& coordinator) {
+    std::string text;
+    for (int pass = 0; pass < 2; ++pass) {
+      const PerWorkerDataset numbers = coordinator.create_per_worker_dataset("numbers");
+      for (int i = 0; i < 2; ++i) text += text_of(coordinator.fetch(coordinator.schedule("next", {}, {numbers}))) + ' ';
+      text += error_of([&] { coordinator.fetch(coordinator.schedule("next", {}, {numbers})); }) + '|';
+      error_of([&] { coordinator.join(); });
+    }
+    return text + error_of([&] { coordinator.fetch(coordinator.schedule("next")); });
+  });
+  CHECK_THAT(reports[0], ContainsSubstring("0 1 [worker] the dataset numbers has ended") &&
+                             ContainsSubstring("|0 1 [worker] the dataset numbers has ended") &&
+                             ContainsSubstring("no dataset numbers"));
+}
+
+TEST_CASE("ServerVariables: servers apply their optimizer to pushed gradients, parts of variables included",
+          "[coordinator]") {
+  const Reports reports = run_cluster(2, 2, [](ClusterCoordinator& coordinator) {
+    ServerVariables& variables = coordinator.variables();
+    variables.create({{"b", number(1)}});
+    variables.create({{"w", Tensor::from<float>({5}, {1, 2, 3, 4, 5})}}, fixed_shards_partitioner(3));
+    const Tensor ones = Tensor::from<float>({5}, {1, 1, 1, 1, 2});
+    coordinator.schedule("push", {ones});
+    coordinator.join();
+    const NamedTensors state = variables.state();
+    const auto next = [&] {
+      coordinator.schedule("push", {ones});
+      coordinator.join();
+      const NamedTensors values = variables.pull();
+      return text_of({values.at("w"), values.at("b")}) + '|';
+    };
+    // SGD with momentum 0.5: the first step subtracts 0.5 g, the second 0.75 g.
+    std::string text = next();
+    variables.restore(state);
+    text += next();
+    text += text_of(coordinator.fetch(coordinator.schedule("pull"))) + '|';
+    variables.assign({{"b", number(7)}});
+    text += text_of({variables.pull({"b"}).at("b")}) + '|';
+    text += error_of([&] { variables.create({{"b", number(1)}}); }) + error_of([&] { variables.pull({"c"}); });
+    text += error_of([&] { variables.push({{"b", ones}}); });
+    return text + error_of([&] { variables.push({{"w", number(1)}}); });
+  });
+  CHECK_THAT(reports[0], ContainsSubstring("-0.25 0.75 1.75 2.75 2.5 -0.25|-0.25 0.75 1.75 2.75 2.5 -0.25|-0.25 0.75 "
+                                           "1.75 2.75 2.5|7|") &&
+                             ContainsSubstring("another variable b") && ContainsSubstring("no variable c") &&
+                             ContainsSubstring("a gradient of shape [5]") && ContainsSubstring("for w with 5 rows"));
+  for (std::size_t process = 1; process < 5; ++process) CHECK(reports[process] == "ended");
+}
+
+TEST_CASE("ClusterCoordinator: a parameter server that ends is an UnavailableError at once, in every later call",
+          "[coordinator]") {
+  const Reports reports = run_cluster(
+      1, 2,
+      [](ClusterCoordinator& coordinator) {
+        coordinator.variables().create({{"b", number(1)}, {"w", number(1)}});
+        const auto began = steady_clock::now();
+        std::string text;
+        for (int i = 0; i < 2; ++i) {
+          try {
+            for (;;) {
+              coordinator.schedule("pull");  // of server 1
+              coordinator.join();
+            }
+          } catch (const UnavailableError& error) {
+            text += error.task() + ' ' + std::to_string(error.index()) + ' ';
+          }
+        }
+        return text + (steady_clock::now() - began < milliseconds(2500) ? "soon" : "late");
+      },
+      true);
+  CHECK(reports[0] == "ps 0 ps 0 soon");
+}
+
+TEST_CASE("run_server: without a coordinator it throws UnavailableError", "[coordinator]") {
+  const Reports reports = run_processes(1, [](int) -> std::string {
+    ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
+    try {
+      run_server(cluster, program(), {.absence = milliseconds(100)});
+    } catch (const UnavailableError& error) {
+      return error.task();
+    }
+    return "ended";
+  });
+  CHECK(reports[0] == "chief");
+}
+
+TEST_CASE("ClusterCoordinator: a coordinator with another secret is refused", "[coordinator]") {
+  ServerCluster cluster{.workers = {free_address()}, .servers = {free_address()}, .secret = std::string(16, 'a')};
+  const Reports reports = run_processes(2, [&](int process) -> std::string {
+    ServerCluster own = cluster;
+    if (process == 0) {
+      own.task = "ps";
+      return error_of([&] { run_server(own, program(), {.absence = milliseconds(500)}); });
+    }
+    own.secret = std::string(16, 'b');
+    return error_of([&] { ClusterCoordinator(own, program(), quick); });
+  });
+  CHECK_THAT(reports[0], ContainsSubstring("chief 0 unavailable"));
+  CHECK_THAT(reports[1], ContainsSubstring("its secret is another one"));
+  cluster.workers = {"10.0.0.1:2222"};
+  cluster.secret = "short";
+  CHECK_THAT(error_of([&] { ClusterCoordinator(cluster, program()); }), ContainsSubstring("a secret of 5 characters"));
+}
+
+TEST_CASE("run_server: garbage ends a connection, and silent ones do not keep the coordinator out", "[coordinator]") {
+  const ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
+  const Reports reports = run_processes(2, [&](int process) -> std::string {
+    if (process == 0) {
+      run_server(cluster, program(), quick);
+      return "ended";
+    }
+    const auto soon = [] { return steady_clock::now() + milliseconds(3000); };
+    std::string reason;
+    std::vector<sockets::Socket> silent;
+    for (const std::string bytes : {"\xff\xff\xff\x7f", "GET / HTTP/1.1\r\n\r\n"}) {
+      const sockets::Socket socket = sockets::connect_to(*sockets::parse_address(cluster.workers[0]), soon(), reason);
+      if (!sockets::receive(socket, soon())) return "no challenge";
+      ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const auto began = steady_clock::now();
+      if (sockets::receive(socket, soon()) || steady_clock::now() - began > milliseconds(2000)) return "not closed";
+      for (int i = 0; i < 20; ++i)
+        silent.push_back(sockets::connect_to(*sockets::parse_address(cluster.workers[0]), soon(), reason));
+    }
+    ServerCluster own = cluster;
+    own.task = "chief";
+    ClusterCoordinator coordinator(own, program(), quick);
+    return text_of(coordinator.fetch(coordinator.schedule("twice", {number(3)})));
+  });
+  CHECK(reports == Reports{"ended", "6"});
+}
+
+TEST_CASE("server_cluster_from_environment: the addresses and the task of TF_CONFIG", "[coordinator]") {
+  const auto cluster_of = [](const std::string& task) {
+    const std::string config =
+        R"({"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"], "ps": ["d:4"]}, "task": )" + task + "}";
+    return server_cluster_from_environment([&](const std::string& name) -> std::optional<std::string> {
+      if (name == "TF_CONFIG") return config;
+      return name == "ETUDE_SECRET" ? std::optional<std::string>("secret") : std::nullopt;
+    });
+  };
+  const ServerCluster cluster = cluster_of(R"({"type": "worker", "index": 1})");
+  CHECK(cluster.workers == std::vector<std::string>{"b:2", "c:3"});
+  CHECK(cluster.servers == std::vector<std::string>{"d:4"});
+  CHECK(cluster.task == "worker");
+  CHECK(cluster.index == 1);
+  CHECK(cluster.secret == "secret");
+  CHECK_THAT(error_of([&] { cluster_of(R"({"type": "ps", "index": 1})"); }),
+             ContainsSubstring("index is not in its list"));
+  CHECK_THAT(error_of([&] { cluster_of(R"({"type": "evaluator", "index": 0})"); }), ContainsSubstring("another type"));
+}
+
+TEST_CASE("partitioners: at most one part for each row, and at least so many bytes", "[coordinator]") {
+  CHECK(fixed_shards_partitioner(3)({5, 2}, DType::float32) == 3);
+  CHECK(fixed_shards_partitioner(3)({2}, DType::float32) == 2);
+  CHECK(fixed_shards_partitioner(3)({}, DType::float32) == 1);
+  CHECK(min_size_partitioner(40, 4)({10}, DType::float32) == 1);
+  CHECK(min_size_partitioner(40, 4)({11}, DType::float32) == 2);
+  CHECK(min_size_partitioner(40, 4)({1000}, DType::float32) == 4);
+  CHECK(min_size_partitioner(1, 9)({3, 7}, DType::float64) == 3);
+}
+
+}  // namespace etude
