@@ -149,7 +149,7 @@ TEST_CASE(
           }
         },
         deadline, 40, &statuses);  // one that still connects may wait for its 15 seconds twice
-    CAPTURE(statuses);  // 134: aborted; 137: killed, for the victim, or after 40 seconds
+    CAPTURE(statuses);             // 134: aborted; 137: killed, for the victim, or after 40 seconds
     for (int rank = 0; rank < count; ++rank) {
       const std::string& report = reports[static_cast<std::size_t>(rank)];
       if (report.starts_with("done ")) {
