@@ -133,8 +133,9 @@ void run_server(const ServerCluster& cluster, const ServerProgram& program, Coor
 
 /// The datasets that each worker creates by itself, when it first uses them.
 struct PerWorkerDataset {
-  /// Its name in the program, and the number of this creation.
+  /// Its name in the program.
   std::string name;
+  /// The number of this creation.
   std::int64_t id = 0;
 };
 
