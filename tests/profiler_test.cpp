@@ -89,7 +89,7 @@ TEST_CASE("profiler: instructions are within runs, runs within steps, steps with
   Profiled run;
   const double began = monotonic_seconds();
   run.fit({.profiling_end = 100}, {.epochs = 2, .validation_data = Data(x, y)});
-  const double wall = 1e9 * (monotonic_seconds() - began);
+  const std::int64_t wall = std::llround(1e9 * (monotonic_seconds() - began));
   const json trace = run.trace();
   const std::vector<Slice> all = slices_of(trace), epochs = slices_of(trace, "epoch"), steps = slices_of(trace, "step"),
                            tests = slices_of(trace, "test_step"), runs = slices_of(trace, "run"),
