@@ -167,8 +167,8 @@ template <class Class> std::shared_ptr<void> make_erased(void* options) {
 
 namespace detail {
 /// The result of `make`; losses and metrics are made in the dtype of their options.
-template <class Kind, class Options, class Make> auto in_dtype(const char* where, const Options& options, Make make) {
-  if constexpr (requires { options.dtype; } && requires { Kind::has_dtype; }) {
+template <class Made, class Options, class Make> auto in_dtype(const char* where, const Options& options, Make make) {
+  if constexpr (requires { FloatxScope(options.dtype, where); } && requires { Made::has_dtype; }) {
     const FloatxScope scope(options.dtype, where);
     return make();
   } else {
@@ -192,8 +192,8 @@ inline constexpr ClassEntry class_entry{Class::about.name,
 /// function.
 template <class Class> auto make_object(OptionsOf<Class> options) {
   if constexpr (requires { &Class::make; }) {
-    using Kind = typename decltype(Class::make(options))::element_type::Kind;
-    auto object = detail::in_dtype<Kind>(Class::about.name, options, [&] { return Class::make(options); });
+    using Made = typename decltype(Class::make(options))::element_type;
+    auto object = detail::in_dtype<Made>(Class::about.name, options, [&] { return Class::make(options); });
     if (object->description().empty() && !detail::passes_on<Class>)
       object->describe({class_entry<Class>, std::move(options)});
     return object;
