@@ -76,7 +76,7 @@ const Names keep_masks{"Activation",
                        "Rescaling",
                        "SpatialDropout1D",
                        "SpectralNormalization",  // that of its layer
-                       "ThresholdedReLU",  // of Keras 2
+                       "ThresholdedReLU",        // of Keras 2
                        "TimeDistributed",
                        "UnitNormalization"};
 /// Layers that make masks of their inputs, and those with inputs of other shapes than [batch, steps, ..].
