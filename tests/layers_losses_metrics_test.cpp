@@ -96,8 +96,8 @@ TEST_CASE("a custom metric gets the mask of the predictions as a part of its wei
 }
 
 TEST_CASE("layers that do not support masks drop them: convolutions, shapes, custom ones", "[mask]") {
-  struct Doubles : Layer {
-    explicit Doubles(bool masks) : Layer("Doubles") { set_supports_masking(masks); }
+  struct Twice : Layer {
+    explicit Twice(bool masks) : Layer("Twice") { set_supports_masking(masks); }
     Value call(Value x, bool) override { return x * 2.0; }
   };
   const Batch batch{{sequences()}, {Tensor({2, 3, 1})}, {}};
@@ -111,8 +111,8 @@ TEST_CASE("layers that do not support masks drop them: convolutions, shapes, cus
   CHECK_THAT(loss_of({std::make_shared<Masks>(), layers::reshape({.target_shape = {3, 1, 2}}), ones()},
                      {{sequences()}, {Tensor({2, 3, 1, 1})}, {}}, {.loss = "mse"}),
              WithinRel(squares / 6, 1e-6));
-  CHECK_THAT(through(std::make_shared<Doubles>(false)), WithinRel(4 * squares / 6, 1e-6));
-  CHECK_THAT(through(std::make_shared<Doubles>(true)), WithinRel(4 * squares / 3, 1e-6));
+  CHECK_THAT(through(std::make_shared<Twice>(false)), WithinRel(4 * squares / 6, 1e-6));
+  CHECK_THAT(through(std::make_shared<Twice>(true)), WithinRel(4 * squares / 3, 1e-6));
 }
 
 TEST_CASE("a layer that removes the axis of steps removes the mask", "[mask]") {
