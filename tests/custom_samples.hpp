@@ -68,7 +68,7 @@ class Residual : public Layer {
 
 struct PowerOptions {
   double exponent = 2;
-  std::string reduction = "sum_over_batch_size", name = "power";
+  std::string reduction = "sum_over_batch_size", name = "power", dtype = {};
   static constexpr auto fields() {
     return option_rows(option<&PowerOptions::exponent>("Exponent of the errors."), losses::loss_fields<PowerOptions>());
   }
