@@ -49,4 +49,9 @@ void train(experiment::Context& context) {
 
 }  // namespace
 
-int main() { return experiment::trial_main(train, {.storage = "ring", .metric = "val_loss"}); }
+int main() {
+  experiment::Config config;
+  config.storage = "ring";
+  config.metric = "val_loss";
+  return experiment::trial_main(train, config);
+}
