@@ -177,6 +177,7 @@ TEST_CASE("a loss under a mask does not hide the check of a metric without one",
     const Value y_pred = ops::softmax(given);
     return own ? y_pred.with_mask(ops::greater(ops::sum(given, {-1}), ops::scalar(9, given))) : y_pred;
   });
+  model.set_supports_masking(true);
   const auto error = [&](const MetricChoices& chosen, double label) {
     model.compile({.loss = "sparse_categorical_crossentropy", .metrics = chosen});
     Batch batch{{steps}, {tensor_of({2, 3}, DType::int32, {0, 1, label, 2, 1, 0})}, {}};

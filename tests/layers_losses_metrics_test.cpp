@@ -252,26 +252,26 @@ TEST_CASE("a variable of a custom metric has the values and the dtype that it is
   CHECK(metric.variables() == std::vector<Variable>{metric.least});
 }
 
-// Results of Keras 3.15.1 on JAX.
+// Results of Keras 3.15.1 on TensorFlow 2.21. The metrics round in float32, the dtype of their functions' operands.
 TEST_CASE("a loss and a metric compute in their dtype", "[losses][metrics]") {
   struct Row {
     const char* dtype;
     DType of_result;
-    double loss, metric, mean, r2, tolerance;
+    double loss, metric, mean, r2, tolerance, tolerance_of_metrics;
   };
   const Row row =
-      GENERATE(Row{"float64", DType::float64, 0.1483333259820938, 0.1483333259820938, 683.3333333333334,
-                   0.9340741038322449, 1e-12},
+      GENERATE(Row{"float64", DType::float64, 0.14833332384626904, 0.14833331853151321, 683.3333333333334,
+                   0.9340741038322449, 1e-12, 1e-7},
                // 2049 is not a float16.
-               Row{"float16", DType::float16, 0.1480712890625, 0.1483154296875, 682.5, 0.9341623187065125, 2e-3});
+               Row{"float16", DType::float16, 0.1480712890625, 0.1483154296875, 682.5, 0.9341623187065125, 2e-3, 2e-3});
   const Tensor t = Tensor::from<float>({2, 3}, {0, 1, 2, 3, 4, 5});
   const Tensor p = Tensor::from<float>({2, 3}, {0.1F, 1.3F, 2.7F, 2.9F, 4.2F, 5.5F});
-  const auto check_result = [&](const Tensor& result, double expected) {
+  const auto check_result = [&](const Tensor& result, double expected, double tolerance) {
     CHECK(result.dtype() == row.of_result);
-    CHECK_THAT(numbers(result)[0], WithinRel(expected, row.tolerance));
+    CHECK_THAT(numbers(result)[0], WithinRel(expected, tolerance));
   };
   const LossPtr loss = losses::mean_squared_error({.dtype = row.dtype});
-  check_result(run({t, p}, [&](auto v) { return (*loss)(v[0], v[1]); }), row.loss);
+  check_result(run({t, p}, [&](auto v) { return (*loss)(v[0], v[1]); }), row.loss, row.tolerance);
   const auto result_of = [](const MetricPtr& metric, std::initializer_list<std::pair<Tensor, Tensor>> batches) {
     for (const auto& [y_true, y_pred] : batches) {
       const Tensor inputs[] = {y_true, y_pred};
@@ -283,10 +283,11 @@ TEST_CASE("a loss and a metric compute in their dtype", "[losses][metrics]") {
     }
     return run({}, [&](auto) { return metric->result(); });
   };
-  check_result(result_of(metrics::mean_squared_error({.dtype = row.dtype}), {{t, p}}), row.metric);
-  check_result(result_of(metrics::r2_score({.dtype = row.dtype}), {{t, p}}), row.r2);
+  check_result(result_of(metrics::mean_squared_error({.dtype = row.dtype}), {{t, p}}), row.metric,
+               row.tolerance_of_metrics);
+  check_result(result_of(metrics::r2_score({.dtype = row.dtype}), {{t, p}}), row.r2, row.tolerance_of_metrics);
   const auto one = [](float number) { return std::pair(Tensor({}, floatx()), Tensor::from<float>({}, {number})); };
-  check_result(result_of(metrics::mean({.dtype = row.dtype}), {one(2048), one(1), one(1)}), row.mean);
+  check_result(result_of(metrics::mean({.dtype = row.dtype}), {one(2048), one(1), one(1)}), row.mean, row.tolerance);
 }
 
 TEST_CASE("metrics: a sample counts once, for any number of steps per batch (R-4)", "[metrics]") {

@@ -71,6 +71,7 @@ TEST_CASE("TypeScript requires the options that constructors and Keras require",
   if (is_refused([] { callbacks::learning_rate_scheduler({}); }))
     refused.insert("LearningRateSchedulerOptions.schedule");
   if (is_refused([] { callbacks::model_checkpoint({}); })) refused.insert("ModelCheckpointOptions.filepath");
+  if (is_refused([] { callbacks::profiler({}); })) refused.insert("ProfilerOptions.filepath");
   // It needs one of two options.
   CHECK(refused.erase("DiscretizationOptions.bin_boundaries") == 1);
   // Keras requires them; Étude has a default.

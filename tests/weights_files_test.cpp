@@ -360,9 +360,9 @@ TEST_CASE("TensorFlow.js: a saved model has the form that it loads, and is loade
  "dtype": "float32", "trainable": true}, "name": "shared", "inbound_nodes": [[["a", 0, 0, {}]], [["b", 0, 0, {}]]]},
 {"class_name": "Sequential", "config": {"name": "inner", "trainable": true, "layers": [
  {"class_name": "InputLayer", "config": {"batch_input_shape": [null, 3], "dtype": "float32", "name": "inner_input"}},
- {"class_name": "LeakyReLU", "config": {"alpha": 0.5, "name": "leaky", "dtype": "float32"}}]}, "name": "inner",
+ {"class_name": "LeakyReLU", "config": {"alpha": 0.5, "name": "leaky", "dtype": "float32", "trainable": true}}]}, "name": "inner",
  "inbound_nodes": [[["shared", 1, 0, {}]]]},
-{"class_name": "Add", "config": {"name": "sum", "dtype": "float32"}, "name": "sum",
+{"class_name": "Add", "config": {"name": "sum", "dtype": "float32", "trainable": true}, "name": "sum",
  "inbound_nodes": [[["shared", 0, 0, {}], ["inner", 1, 0, {}]]]}],
 "input_layers": [["a", 0, 0], ["b", 0, 0]], "output_layers": [["sum", 0, 0]]},
 "keras_version": "tfjs-layers 4.22.0", "backend": "tensor_flow.js"})",

@@ -34,7 +34,7 @@ TEST_CASE("reliability: the API campaign trains all layers of models, and most o
   const std::vector<std::string> names = layers_of_models();
   const auto is_trained = [&](const std::string& name) { return all.trained.contains(name); };
   for (std::uint64_t number = 0; number < 400 || !std::ranges::all_of(names, is_trained); ++number) {
-    if (number == 100 * names.size()) break;
+    if (number == 300 * names.size()) break;
     CaseReport report = run_api_case(number);
     all.done += report.done;
     all.refused += report.refused;

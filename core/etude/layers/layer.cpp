@@ -227,8 +227,8 @@ Value Layer::mask_of(const std::vector<Value>& inputs, Value y) const {
   // The layers of a model have their own masks.
   if (mask && layers().empty() && !std::exchange(mask_warned_, true))
     print_warning({}, '[' + where() +
-                          "] an input with a mask, which this layer does not support - later layers and the loss do "
-                          "not see the mask - set supports_masking if the result may have it.");
+                          spelled("] an input with a mask, which this layer does not support - later layers and the "
+                                  "loss do not see the mask - set supports_masking if the result may have it."));
   return {};
 }
 

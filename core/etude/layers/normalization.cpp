@@ -77,7 +77,6 @@ LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
       options_(described_options<LayerNormalizationOptions>()) {
   check_any(options_.axis, where());
   cast_integers();
-  set_supports_masking(false);
 }
 
 void LayerNormalization::build(const Shape& input_shape) {
@@ -114,6 +113,7 @@ RMSNormalization::RMSNormalization(RMSNormalizationOptions options)
     : Layer(class_entry<RMSNormalization>, std::move(options)), options_(described_options<RMSNormalizationOptions>()) {
   check_any(options_.axis, where());
   cast_integers();
+  set_supports_masking(false);
 }
 
 void RMSNormalization::build(const Shape& input_shape) {
