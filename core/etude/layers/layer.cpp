@@ -8,6 +8,7 @@
 
 #include "etude/base/detail/utf8.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
 #include "etude/classes/class_table.hpp"
 #include "etude/layers/shape_trace.hpp"
