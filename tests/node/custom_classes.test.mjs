@@ -278,7 +278,7 @@ test('a class without a needed function is an error when it is passed', async ()
   await assertError(() => et.layers.dense({ units: 1, kernelInitializer: new SquaredError() }), 'value', 'a SquaredError');
   await assertError(() => model.compile({ loss: new Unit() }), 'value', 'a Unit');
   await assertError(() => new SquaredError({ reduction: 'average' }), 'value', '"average"');
-  await assertError(() => new AbsoluteError({ dtype: 'int32' }), 'value', 'unknown option "dtype"');
+  await assertError(() => new AbsoluteError({ dtype: 'int32' }), 'dtype', 'dtype "int32"', 'choose one');
 });
 
 test('promises and results of wrong shapes are errors', async () => {
