@@ -75,6 +75,7 @@ constexpr Reread reread[] = {{"VarianceScaling", "distribution", "\"normal\"", "
                              {"", "data_format", "null", nullptr},
                              {"", "flash_attention", "null", nullptr},
                              {of_integers, "dtype", "\"int64\"", nullptr},
+                             {"BinaryIoU IoU MeanIoU OneHotIoU OneHotMeanIoU", "dtype", "\"int64\"", nullptr},
                              {of_integers, "dtype", "\"string\"", nullptr}};
 
 bool is_of(std::string_view row, std::string_view class_name) {
@@ -134,6 +135,10 @@ Json keras_object(std::string_view kind, std::string_view class_name, Json confi
     }
     config["optimizer_map"] = keras_object(kind, "OptimizerMap", std::move(inner));
   }
+  // Constructors that do not take it.
+  if (is_of("SpatialDropout1D SpatialDropout2D SpatialDropout3D Discretization", class_name) &&
+      config.value("trainable", false))
+    config.erase("trainable");
   // A dtype of floats would make their indices floats.
   const auto mode = config.find("output_mode");
   if (mode != config.end() && *mode == "int" && is_of(of_integers, class_name)) config.erase("dtype");
