@@ -234,5 +234,7 @@ TEST_CASE("build() accepts unknown extents, besides a known batch, too", "[unkno
 }
 
 TEST_CASE("a model of unknown extents is exported for those of a signature", "[unknown_extents]") {
-  CHECK_THAT(error_of([] { transformer(-1)->export_model("unused.onnx"); }), ContainsSubstring("set input_signature"));
+  const std::string error = error_of([] { transformer(-1)->export_model("unused.onnx"); });
+  if (error.find("without protozero") != error.npos) SKIP("a build without protozero");
+  CHECK_THAT(error, ContainsSubstring("set input_signature"));
 }
