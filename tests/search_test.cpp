@@ -353,7 +353,8 @@ void simulate(const SearcherOptions& options, std::uint64_t seed, bool failures)
   while (!running.empty()) {
     HyperparameterSearch restored(options, space, seed);
     restored.restore(search.snapshot());
-    const auto chosen = std::next(running.begin(), random.below(static_cast<std::uint32_t>(running.size())));
+    const std::int64_t place = random.below(static_cast<std::uint32_t>(running.size()));
+    const auto chosen = std::next(running.begin(), static_cast<std::ptrdiff_t>(place));
     const auto [trial, before] = *chosen;
     const bool ends = search.stopped(trial) || before >= 70 || random.below(40) == 0;
     SearchOperations operations, again;

@@ -261,7 +261,6 @@ TEST_CASE("a train step without an optimizer is a warning, once", "[tracing]") {
   plain.compile(mse());
   CHECK(stderr_of([&] { plain.fit(x, y, quiet()); }).empty());
 }
-#endif
 
 TEST_CASE("jit_compile = true with run_eagerly is a warning, and steps run eagerly", "[tracing]") {
   Sequential model(two_dense());
@@ -274,5 +273,6 @@ TEST_CASE("jit_compile = true with run_eagerly is a warning, and steps run eager
   CHECK(said(false).empty());
   CHECK(said("auto").empty());
 }
+#endif
 
 }  // namespace etude
