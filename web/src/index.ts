@@ -10,7 +10,8 @@ import { lambda } from './callback.js';
 import type * as native from './etude.mjs';
 import { imageDatasetFromDirectory, loadImg } from './images.js';
 import { lambdaLayer } from './lambda.js';
-import { inputLayer, type LayerLike } from './model.js';
+import type { LayerLike } from './model.js';
+import { inputLayer } from './models.js';
 import { factories, family, late, opFamily, type Family, type OpFamily } from './module.js';
 import type * as options from './options.mjs';
 import { serialization, type Serialization } from './serialization.js';
@@ -50,28 +51,19 @@ export type { NamedSymbols } from './layer_base.js';
 export type { Nested } from './nested.js';
 export { configure, ready, reload, variant, type ReadyOptions } from './module.js';
 export type { HttpPost } from './network.js';
-export {
-  Model,
-  cloneModel,
-  loadModel,
-  loadStringLayers,
-  model,
-  modelFromJson,
-  modelToDot,
-  sequential,
-  type BatchOptions,
-  type CompileOptions,
-  type EvaluateOptions,
-  type FitOptions,
-  type History,
-  type LayerLike,
-  type LoadModelOptions,
-  type LoadWeightsOptions,
-  type ModelClassOptions,
-  type ModelFromJsonOptions,
-  type PredictOptions,
-  type SummaryOptions,
-} from './model.js';
+export { Model, type LayerLike } from './model.js';
+export type {
+  BatchOptions,
+  CompileOptions,
+  EvaluateOptions,
+  FitOptions,
+  History,
+  LoadWeightsOptions,
+  ModelClassOptions,
+  PredictOptions,
+  SummaryOptions,
+} from './model_options.js';
+export { cloneModel, loadModel, loadStringLayers, model, modelFromJson, modelToDot, sequential, type LoadModelOptions, type ModelFromJsonOptions } from './models.js';
 export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
 export type { Part } from './parts.js';

@@ -7,52 +7,20 @@ import type { Files } from './files.js';
 import type { Layer } from './layer.js';
 import { LayerBase, layersIn, linkTo, type Link } from './layer_base.js';
 import { addReplaced } from './model_class.js';
+import type { BatchOptions, CompileOptions, EvaluateOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SummaryOptions } from './model_options.js';
 import { host, led, module, withSaving } from './module.js';
 import type * as options from './options.mjs';
 import { pack, type Nested } from './nested.js';
 import { PredictionStream, only } from './predictions.js';
-import { withCustomObjects, type CustomObjects } from './registry.js';
 import type { RnnCell } from './rnn_cell.js';
-import { gather, type ModelHandler, type ModelSource, type ProgressOptions } from './sources.js';
+import { gather, type ModelHandler, type ModelSource } from './sources.js';
 import { defaultVerbose } from './stdout.js';
 import { bytesOf, download, saveTo, type FileFormat } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
 
-/** The logs of every epoch: one number for each epoch in which the name occurred. */
-export interface History {
-  epoch: number[];
-  history: Record<string, number[]>;
-}
-
 /** The layers of a model, which may be models too. */
 export type LayerLike = native.Layer | Layer | RnnCell | Model;
-/** Options of `fit`. */
-export interface FitOptions extends options.FitOptions {
-  /** What each sample counts in the loss and in weighted metrics: an array, or one for each output. Default: 1. */
-  sampleWeight?: ColumnGroup;
-}
-/** Options of `evaluate`. */
-export interface EvaluateOptions extends options.EvaluateOptions {
-  /** What each sample counts in the loss and in weighted metrics: an array, or one for each output. Default: 1. */
-  sampleWeight?: ColumnGroup;
-}
-/** Options of `trainOnBatch` and `testOnBatch`. */
-export interface BatchOptions extends options.BatchOptions {
-  /** What each sample counts in the loss and in weighted metrics: an array, or one for each output. Default: 1. */
-  sampleWeight?: ColumnGroup | undefined;
-}
-/** Options of `predict`. */
-export interface PredictOptions extends options.PredictOptions {}
-/** Options of `summary`. */
-export interface SummaryOptions extends options.SummaryOptions {
-  /** The receiver of the text. Default: stdout. */
-  printFn?: ((text: string) => void) | undefined;
-}
-/** Options of the constructor of `Model`, for classes that extend it. */
-export type ModelClassOptions = Pick<options.ModelOptions, 'name' | 'trainable'>;
-/** Options of `compile`. */
-export interface CompileOptions extends options.CompileOptions {}
 type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**
@@ -419,88 +387,3 @@ interface LoopOptions {
 }
 type Given<Options> = [x: ColumnGroup | Source, y?: ColumnGroup | Options | undefined, options?: Options | undefined];
 type Figures = number | number[] | Record<string, number>;
-
-/** Options of `modelFromJson`. */
-export interface ModelFromJsonOptions {
-  /** Custom classes that are not registered. */
-  customObjects?: CustomObjects | undefined;
-}
-/** Options of `loadModel`. */
-export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions, ProgressOptions {}
-/** Options of `model.loadWeights`. */
-export interface LoadWeightsOptions extends options.LoadWeightsOptions, ProgressOptions {}
-
-/**
- * Loads a model from a file or files that the page has, or fetches: of a .keras file, an .h5 file of Keras 2, or a
- * model.json of TensorFlow.js. Loads the parts of the module that it needs.
- */
-export function loadModel(source: ModelSource, options?: LoadModelOptions): Promise<Model>;
-/**
- * Loads a model from a folder of save, from a .keras file, from an .h5 file of Keras 2, or from a model.json of TensorFlow.js.
- * It is compiled, with its optimizer's state unless that is of Keras 2 or TensorFlow.js; or not, if compile is false.
- */
-export function loadModel(path: string, options?: LoadModelOptions): Model;
-export function loadModel(source: string | ModelSource, { customObjects, onProgress, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
-  const load = (path: string, files?: Files) => new Model(() => withCustomObjects(customObjects, () => module.model_load(path, options, files)), {});
-  const gathered = gather(source, 'loadModel', onProgress);
-  return gathered ? gathered.then(({ path, files }) => withSaving(() => load(path, files))) : load(source as string);
-}
-/**
- * The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names. loadModel leaves
- * them out, because models have numbers only: call them on the texts, and pass their results to the model.
- */
-export function loadStringLayers(path: string): Record<string, native.StringLayer> {
-  return module.loadStringLayers(path);
-}
-/**
- * A model from the description of toJson, of Keras, or of the model.json of a TensorFlow.js layers model, with new weights.
- * It is compiled if the description says how.
- */
-export function modelFromJson(text: string, { customObjects }: ModelFromJsonOptions = {}): Model {
-  return new Model(() => withCustomObjects(customObjects, () => module.model_fromJson(text)), {});
-}
-/**
- * A model of the same structure with new layers and new weights, not compiled. Each layer of the clone is the result of
- * cloneFunction, called once for each layer but inputs; without it, a new layer of the same config. The model must be
- * made by sequential(), or by model() from inputs and outputs.
- */
-export function cloneModel(model: Model, cloneFunction?: (layer: LayerLike) => LayerLike): Model {
-  return new Model(() => module.cloneModel(model.handle, cloneFunction), {});
-}
-
-/**
- * The graph of a model in the DOT language, from which Graphviz draws a picture: a node for each layer, an edge for each
- * tensor between two layers.
- */
-export function modelToDot(model: Model, options: options.ModelToDotOptions = {}): string {
-  return module.modelToDot(model.handle, options);
-}
-
-/** An input as the first layer of a sequential model, which is then built at once. */
-export const inputLayer = (options: options.InputOptions): native.Layer => module.layers_inputLayer(options) as native.Layer;
-
-/**
- * A sequence of layers, built on the first batch; or at once, if it begins with `et.input({ shape })` or an inputLayer.
- * Options may include steps in JavaScript.
- */
-export function sequential(layers: (LayerLike | native.SymbolicTensor)[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {
-  return new Model((link) => module.model_sequential(layers, options, link), options);
-}
-
-/**
- * A model that is described from its inputs to its outputs, possibly several:
- *
- *     const x = et.input({ shape: [784] });
- *     const model = et.model({ inputs: [x], outputs: [et.layers.dense({ units: 10 }).apply(x)] });
- *
- * Inputs or outputs by name are objects, `et.model({ inputs: { age, photo }, outputs: { price, risk } })`: then data,
- * losses and metrics have these names, and predict returns such an object. Lists and objects may be nested:
- * `et.model({ inputs: { image, meta: { age, sizes: [s, t] } }, outputs: { boxes: [b, c], score } })`.
- *
- * Or one whose `call` is a function of Values. `layers` lists the layers that it uses: they are trained and saved with
- * it.
- */
-export function model(options: (options.FunctionalOptions | options.ModelOptions) & ThisType<Model>): Model {
-  if ('inputs' in options) return new Model((link) => module.model_functional(options, link), options);
-  return new Model((link) => module.model_free(options as options.ModelOptions, link), options);
-}

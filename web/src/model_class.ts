@@ -7,9 +7,9 @@ type Function = (...given: unknown[]) => unknown;
 type Functions = Partial<Record<string, Function>>;
 
 /**
- * Adds to `steps` the functions of `model` that are not those of `base`, the prototype of all models. Callers of such a
- * function get that of `base`, which leads to the class's function through the module: it builds layers, casts inputs, and
- * within computeLoss `super.computeLoss` is that of compile.
+ * Adds to `steps` the functions of `model` that are not those of `base`, the prototype of all models. On the object, the
+ * function of `base` then replaces each of them. It calls the class's function through the module, which builds layers and
+ * casts inputs; within computeLoss, `super.computeLoss` is that of compile. `entrances` collects the replacements.
  */
 export function addReplaced(steps: options.ModelOptions, model: object, base: object, entrances: WeakSet<Function>): void {
   for (const name of replaceable) {

@@ -1,6 +1,7 @@
 /** Pictures of models. */
 import { fail } from './error.js';
-import { modelToDot, type Model } from './model.js';
+import type { Model } from './model.js';
+import { modelToDot } from './models.js';
 import { ready } from './module.js';
 import { inNode, nodeFs, optionalPackage } from './node.js';
 import type * as options from './options.mjs';
