@@ -1,13 +1,12 @@
 // The doors of the parts of the module: the functions through which all else of a part is reached. parts.mjs lists them.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { parts } from './parts.mjs';
 
 /** A function's name without what tells local functions of objects apart. */
 export const plain = (name) => name.slice(name.indexOf(':') + 1);
 
 /** The calls that each block of EMSCRIPTEN_BINDINGS registers, by the block's name. */
-const callsOf = new Map();
+export const callsOf = new Map();
 const folder = import.meta.dirname ?? new URL('.', import.meta.url).pathname;
 for (const file of readdirSync(folder).filter((name) => name.endsWith('.cpp')))
   for (const block of readFileSync(join(folder, file), 'utf8').split('EMSCRIPTEN_BINDINGS(').slice(1))
@@ -19,25 +18,58 @@ function callOf(name) {
   return text ? String.fromCharCode(...[...text.matchAll(/Lc(\d+)E/g)].map(([, code]) => Number(code))).split('(', 1)[0] : undefined;
 }
 
+/** The class of whose objects, or of whose options, a function makes one, by its mangled name. */
+const madeBy = (name) => /6detail11(?:make_erased|new_options)I(\w*)/.exec(name)?.[1];
+
 const sized = (name) => `${name.length}${name}`;
+/** Whether a mangled name is that of the function of this name, such as "load_h5" or "js::add_op", in the namespace etude or an unnamed one in it. */
+export function isNamed(name, given) {
+  const scopes = given.split('::').map(sized), last = scopes.pop();
+  return ['', '12_GLOBAL__N_1'].some((unnamed) => ['N', 'NK'].some((begin) => plain(name).startsWith(`_Z${begin}5etude${scopes.join('')}${unnamed}${last}E`)));
+}
+
+/**
+ * The alternative of one of core's two variants that a function is for, by its mangled name: "Scan" of Op, "Gemm" of Instruction.
+ * std::visit calls a function for each alternative, by address; and a kernel computes each elementwise op.
+ */
+function alternativeOf(name) {
+  const kernel = /^_ZN5etude3cpu\d+wasm\w*?12_GLOBAL__N_15applyINS_2op\d+([A-Z][a-z0-9A-Z]*?)E[fi]EE/.exec(name)?.[1];
+  if (kernel) return kernel;
+  const number = /^_ZNSt3__216__variant_detail12__visitation6__base12__dispatcherIJLm(\d+)EEE/.exec(name)?.[1];
+  const list = number !== undefined && (name.includes('11instruction11Elementwise') ? alternatives.Instruction : name.includes('2op6NegateE') ? alternatives.Op : undefined);
+  return list ? list[Number(number)] : undefined;
+}
+
+/** The alternatives of the variants, in their order. */
+const core = join(folder, '../core/etude');
+const namesIn = (file, pattern) => [...pattern.exec(readFileSync(join(core, file), 'utf8'))[1].matchAll(/(\w+)(?=[,>]|$)/g)].map(([, each]) => each);
+const alternatives = {
+  Instruction: namesIn('execution/instruction.hpp', /using Instruction =\s*std::variant<([^;]*)>;/),
+  Op: [...namesIn('graph/detail/elementwise.hpp', /using Elementwise = std::tuple<([^;]*)>;/), ...namesIn('graph/detail/op.hpp', /using Op = detail::JoinVariant<op::Elementwise,([^;]*)>::type;/)],
+};
+
 /** Tells of which entry of a part's lists a mangled name is a door. */
-function entryOf({ bindings, calls = [], classes, functions }) {
+function entryOf({ bindings, calls = [], classes, kept, functions, direct = [], ops = [], patterns: given = [] }) {
   const all = new Map([...bindings.flatMap((block) => (callsOf.get(block) ?? []).map((call) => [call, block])), ...calls.map((call) => [call, call])]);
-  const patterns = classes.map((each) => [each, new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`)]);
+  const patternsOf = (names) => names.map((each) => [each, new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`)]);
+  const patterns = patternsOf(classes), ofKept = patternsOf(kept?.classes ?? []);
   return (name) => {
-    const call = callOf(name), made = /6detail11(?:make_erased|new_options)I(\w*)/.exec(name)?.[1];
-    if (call !== undefined) return all.get(call);
+    const call = callOf(name), made = madeBy(name);
+    if (call !== undefined) return kept && !kept.calls.includes(call) ? call : all.get(call);
+    if (made !== undefined && kept) return ofKept.some(([, pattern]) => pattern.test(made)) ? undefined : made;
     if (made !== undefined) return patterns.find(([, pattern]) => pattern.test(made))?.[0];
-    return functions.find((each) => ['_ZN5etude12_GLOBAL__N_1', '_ZN5etude'].some((scope) => name.startsWith(`${scope}${sized(each)}E`)));
+    const alternative = ops.length > 0 && alternativeOf(name);
+    if (alternative) return ops.includes(alternative) ? alternative : undefined;
+    return [...functions, ...direct].find((each) => isNamed(name, each)) ?? given.find((pattern) => pattern.test(name));
   };
 }
 
-/** The doors among these names, each with its part. Throws an Error for an entry of parts.mjs without a door. */
-export function doorsAmong(names) {
+/** The doors among these names, each with its part. Throws an Error for an entry of the parts without a door. */
+export function doorsAmong(names, parts) {
   const finders = Object.entries(parts).map(([part, lists]) => [part, entryOf(lists)]), doors = new Map();
-  const missing = new Set(Object.values(parts).flatMap(({ bindings, calls = [], classes, functions }) => [...bindings, ...calls, ...classes, ...functions]));
+  const missing = new Set(Object.values(parts).flatMap(({ bindings, calls = [], classes, functions, direct = [], ops = [], patterns = [] }) => [...bindings, ...calls, ...classes, ...functions, ...direct, ...ops, ...patterns]));
   for (const name of names) {
-    if (!plain(name).startsWith('_ZN5etude')) continue;
+    if (!/^_ZN(5etude|St3__216__variant_detail)/.test(plain(name))) continue;
     for (const [part, find] of finders) {
       const entry = find(plain(name));
       if (entry === undefined) continue;
@@ -45,6 +77,12 @@ export function doorsAmong(names) {
       missing.delete(entry);
     }
   }
-  if (missing.size > 0) throw new Error(`nothing in the module belongs to ${[...missing].join(', ')} - expected each entry of the parts to have a door - correct bindings/parts.mjs.`);
+  if (missing.size > 0) throw new Error(`nothing in the module belongs to ${[...missing].join(', ')} - expected each entry of the parts to have a door - correct bindings/parts.mjs, or lite.mjs.`);
   return doors;
+}
+
+/** What errors call a function that is left out: the class that it makes; "" for others, of which the call says enough. */
+export function labelOf(name) {
+  const type = madeBy(plain(name)) ?? '', found = /(?:^|[_a-z])(\d+)(?=[A-Z])/.exec(type);
+  return found ? type.slice(found.index + found[0].length).slice(0, Number(found[1])) : '';
 }

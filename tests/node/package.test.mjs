@@ -32,16 +32,16 @@ test('the size of a page\'s download', (t) => {
   const tell = (name, data) => t.diagnostic(`${name}: ${sizes(data).join(', gzip ')}`.replace(/, gzip (\S+ kB)$/, ', brotli $1'));
   const read = (file) => readFileSync(join(folder, 'dist', file));
   // One build of the module, whichever.
-  const scripts = readdirSync(join(folder, 'dist')).filter((file) => /\.m?js$/.test(file) && !/^etude-/.test(file));
+  const scripts = readdirSync(join(folder, 'dist')).filter((file) => /\.m?js$/.test(file) && !/^(etude-|lite)/.test(file));
   const files = Object.entries(bounds).map(([part, bound]) => [part, read(`etude${part}.wasm`), bound]);
-  const whole = files.reduce((sum, [, wasm]) => sum + wasm.length, 0);
+  const whole = files.filter(([part]) => !part.startsWith('-lite')).reduce((sum, [, wasm]) => sum + wasm.length, 0);
   assert.ok(whole < 2.98e6, `${whole} bytes`);
   for (const [part, wasm, [raw, packed]] of files) {
     tell(`etude${part}.wasm`, wasm);
     assert.ok(wasm.length < raw, `etude${part}.wasm has ${wasm.length} bytes`);
     const { length } = brotliCompressSync(wasm);
     assert.ok(length < packed, `etude${part}.wasm has ${length} bytes by brotli`);
-    const relaxed = read(`etude-relaxed${part}.wasm`);
+    const relaxed = read(`etude${part.replace(/^(-lite)?/, '$1-relaxed')}.wasm`);
     assert.ok(relaxed.length < 1.1 * wasm.length, `etude-relaxed${part}.wasm has ${relaxed.length} bytes`);
   }
   // What one file of another library needs, besides the part "saving".
@@ -50,6 +50,7 @@ test('the size of a page\'s download', (t) => {
   // With threads the module is whole.
   for (const build of ['-threads', '-relaxed-threads']) assert.ok(read(`etude${build}.wasm`).length < 1.1 * whole, build);
   tell('JavaScript', Buffer.concat(scripts.map(read)));
+  tell('JavaScript of etude-ml/lite', Buffer.concat(['lite.js', 'etude.mjs'].map(read)));
 });
 
 test('no code is made from strings at run time, for content security policies', () => {
@@ -62,7 +63,7 @@ test('its types hold a strict consumer', { skip: !process.env.ETUDE_ROOT }, () =
   const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom'];
   for (const resolution of [['--module', 'nodenext', '--moduleResolution', 'nodenext'], ['--module', 'esnext', '--moduleResolution', 'bundler']])
     try {
-      execFileSync(process.execPath, [tsc, ...options, ...resolution, 'consumer.ts'], { cwd: import.meta.dirname, encoding: 'utf8' });
+      execFileSync(process.execPath, [tsc, ...options, ...resolution, 'consumer.ts', 'lite_consumer.ts'], { cwd: import.meta.dirname, encoding: 'utf8' });
     } catch (error) {
       assert.fail(error.stdout);
     }
