@@ -21,6 +21,9 @@ function callOf(name) {
 /** The class of whose objects, or of whose options, a function makes one, by its mangled name. */
 const madeBy = (name) => /6detail11(?:make_erased|new_options)I(\w*)/.exec(name)?.[1];
 
+/** The block of EMSCRIPTEN_BINDINGS of which a function registers the calls, by its mangled name. */
+const blockOf = (name) => /^_ZN5etude2jsL\d+embind_init_(\w+?)Ev$/.exec(name)?.[1];
+
 const sized = (name) => `${name.length}${name}`;
 /** Whether a mangled name is that of the function of this name, such as "load_h5" or "js::add_op", in the namespace etude or an unnamed one in it. */
 export function isNamed(name, given) {
@@ -49,7 +52,7 @@ const alternatives = {
 };
 
 /** Tells of which entry of a part's lists a mangled name is a door. */
-function entryOf({ bindings, calls = [], classes, kept, functions, direct = [], ops = [], patterns: given = [] }) {
+function entryOf({ blocks = [], bindings, calls = [], classes, kept, functions, direct = [], ops = [], patterns: given = [] }) {
   const all = new Map([...bindings.flatMap((block) => (callsOf.get(block) ?? []).map((call) => [call, block])), ...calls.map((call) => [call, call])]);
   const patternsOf = (names) => names.map((each) => [each, new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`)]);
   const patterns = patternsOf(classes), ofKept = patternsOf(kept?.classes ?? []);
@@ -58,6 +61,8 @@ function entryOf({ bindings, calls = [], classes, kept, functions, direct = [], 
     if (call !== undefined) return kept && !kept.calls.includes(call) ? call : all.get(call);
     if (made !== undefined && kept) return ofKept.some(([, pattern]) => pattern.test(made)) ? undefined : made;
     if (made !== undefined) return patterns.find(([, pattern]) => pattern.test(made))?.[0];
+    const block = blockOf(name);
+    if (block !== undefined) return blocks.find((each) => each === block);
     const alternative = ops.length > 0 && alternativeOf(name);
     if (alternative) return ops.includes(alternative) ? alternative : undefined;
     return [...functions, ...direct].find((each) => isNamed(name, each)) ?? given.find((pattern) => pattern.test(name));
@@ -67,7 +72,7 @@ function entryOf({ bindings, calls = [], classes, kept, functions, direct = [], 
 /** The doors among these names, each with its part. Throws an Error for an entry of the parts without a door. */
 export function doorsAmong(names, parts) {
   const finders = Object.entries(parts).map(([part, lists]) => [part, entryOf(lists)]), doors = new Map();
-  const missing = new Set(Object.values(parts).flatMap(({ bindings, calls = [], classes, functions, direct = [], ops = [], patterns = [] }) => [...bindings, ...calls, ...classes, ...functions, ...direct, ...ops, ...patterns]));
+  const missing = new Set(Object.values(parts).flatMap(({ blocks = [], bindings, calls = [], classes, functions, direct = [], ops = [], patterns = [] }) => [...blocks, ...bindings, ...calls, ...classes, ...functions, ...direct, ...ops, ...patterns]));
   for (const name of names) {
     if (!/^_ZN(5etude|St3__216__variant_detail)/.test(plain(name))) continue;
     for (const [part, find] of finders) {
@@ -81,8 +86,12 @@ export function doorsAmong(names, parts) {
   return doors;
 }
 
-/** What errors call a function that is left out: the class that it makes; "" for others, of which the call says enough. */
+/**
+ * What errors call a function that is left out: the class that it makes; "" for others, of which the call says enough. "skip"
+ * is one that may be called, and does nothing: it registers calls.
+ */
 export function labelOf(name) {
+  if (blockOf(plain(name)) !== undefined) return 'skip';
   const type = madeBy(plain(name)) ?? '', found = /(?:^|[_a-z])(\d+)(?=[A-Z])/.exec(type);
   return found ? type.slice(found.index + found[0].length).slice(0, Number(found[1])) : '';
 }

@@ -43,6 +43,7 @@ export const absent = 'absent';
 export const liteParts = {
   [absent]: {
     within: 'saving',
+    blocks: ['custom', 'data', 'more_ops', 'operational_metrics', 'ops', 'predict', 'text', 'utils'],
     bindings: [],
     classes: [],
     kept: { classes: Object.values(classes).flat(), calls },

@@ -1,7 +1,7 @@
 // Splits a linked module: etude.wasm keeps what pages always download; each part of parts.mjs goes to a file of its own.
-// etude-lite.wasm and its parts are a second division of the same module, by lite.mjs.
+// With --lite a second division of the same module, by lite.mjs, makes etude-lite.wasm and its parts.
 //
-//     node split.mjs WASM_SPLIT MODULE.wasm LINK_MAP
+//     node split.mjs WASM_SPLIT MODULE.wasm LINK_MAP [--lite]
 //
 // The compiler's objects say what each function uses, also by address. A part is what is reached by its doors alone.
 import { execFileSync } from 'node:child_process';
@@ -20,7 +20,7 @@ import { readModule } from './wasm_file.mjs';
 const digits = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 const shortName = (number) => (number < digits.length ? '' : shortName(Math.floor(number / digits.length) - 1)) + digits[number % digits.length];
 
-const [wasmSplit, path, mapPath] = process.argv.slice(2);
+const [wasmSplit, path, mapPath, withLite] = process.argv.slice(2);
 const bytes = readFileSync(path), module = readModule(bytes);
 const map = readFileSync(mapPath, 'utf8'), objects = usesOf(map, ['malloc', 'free', '__getTypeName']);
 const nameOf = new Map(module.functions.map(({ index, name }) => [index, name]));
@@ -88,5 +88,7 @@ function write(parts, stem) {
 
 const stem = path.replace(/\.wasm$/, ''), liteStem = stem.replace(/(^|\/)etude([^/]*)$/, '$1etude-lite$2');
 write(parts, stem);
-write(liteParts, liteStem);
-writeFileSync(`${liteStem}.classes.json`, JSON.stringify(classes)); // for web/build.mjs
+if (withLite) {
+  write(liteParts, liteStem);
+  writeFileSync(`${liteStem}.classes.json`, JSON.stringify(classes)); // for web/build.mjs
+}

@@ -158,7 +158,11 @@ const lite = {
   },
 };
 const asModule = { bundle: true, format: 'esm', target: 'es2022', minify: true, keepNames: true, logLevel: 'error', allowOverwrite: true };
-if (ofLite.length === 0) process.exit(); // only builds with threads
+if (ofLite.length === 0) {
+  // Builds with threads have none, and neither has that of ./dev demo.
+  for (const file of readdirSync('dist').filter((name) => /^(lite|absent)/.test(name))) rmSync(join('dist', file));
+  process.exit();
+}
 await bundle({ entryPoints: ['dist/lite.node.js'], outfile: 'dist/lite.cjs', ...forRequire, plugins: [lite] });
 await bundle({ entryPoints: ['dist/lite.node.js'], outfile: 'dist/lite.node.js', ...asModule, platform: 'node', plugins: [lite] });
 await bundle({ entryPoints: ['dist/lite.js'], outfile: 'dist/lite.js', ...asModule, plugins: [lite] });

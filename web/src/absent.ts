@@ -10,7 +10,9 @@ const refuse = (where: string): never => {
 export const absent = new Proxy({} as Record<keyof typeof import('./index.js'), never>, {
   get(_, name: string) {
     const used = () => refuse(name);
-    const get = (_: unknown, member: string | symbol) => (typeof member === 'string' ? refuse(`${name}.${member}`) : undefined);
+    // A class that extends it asks for `prototype` first.
+    const get = (target: object, member: string | symbol) =>
+      typeof member === 'symbol' || member === 'prototype' ? (Reflect.get(target, member) as unknown) : refuse(`${name}.${member}`);
     return new Proxy(function () {}, { get, apply: used, construct: used });
   },
 });

@@ -67,7 +67,7 @@ export class Parts {
     const imports = { ...others };
     for (const { module, name } of WebAssembly.Module.imports(compiled)) {
       const [part, link] = module.split(':') as [Part, string?];
-      if (isLite && module === 'absent') (imports[module] ??= {})[name] = () => this.#refuse(name);
+      if (isLite && module === 'absent') (imports[module] ??= {})[name] = () => name !== 'skip' && this.#refuse(name);
       if (link === undefined) continue;
       this.#absent.set(part, link);
       (imports[module] ??= {})[name] = (...given: unknown[]) => this.#call(part, Number(name), given);
