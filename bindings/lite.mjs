@@ -21,13 +21,13 @@ export const classes = {
   callbacks: ['EarlyStopping'],
 };
 
-/** The calls of lite. */
 const savingWeights = ['model.save_weights', 'model.load_weights'];
+/** The calls of lite. */
 const calls = [
   ...savingWeights,
   ...['name', 'shape', 'dtype', 'value'].map((member) => `Variable.${member}`),
   ...['name', 'shape', 'dtype'].map((member) => `SymbolicTensor.${member}`),
-  ...['name', 'class_name', 'built', 'output_shape', 'input', 'output', 'inputs', 'outputs', 'output_keys', 'trainable', 'variables', 'trainable_variables', 'non_trainable_variables', 'apply', 'apply_all', 'count_params', 'get_weights', 'set_weights']
+  ...['name', 'class_name', 'built', 'output_shape', 'input', 'output', 'inputs', 'outputs', 'output_keys', 'trainable', 'supports_masking', 'variables', 'trainable_variables', 'non_trainable_variables', 'apply', 'apply_all', 'count_params', 'get_weights', 'set_weights']
     .map((member) => `Layer.${member}`),
   'Recurrent.reset_state', 'Loss.name', 'Metric.name', 'Optimizer.name', 'Optimizer.iterations', 'Optimizer.variables', 'Optimizer.learning_rate', 'Callback.params', 'EarlyStopping.stopped_epoch', 'EarlyStopping.best',
   'input', 'classes', 'make', 'layers.input_layer', 'layer.apply_all', 'set_host_files', 'set_random_seed', 'set_yield_every', 'set_num_threads', 'memory',
@@ -48,7 +48,7 @@ export const liteParts = {
     classes: [],
     kept: { classes: Object.values(classes).flat(), calls },
     functions: [
-      ...Object.values(parts).flatMap(({ functions }) => functions),
+      ...Object.values(parts).flatMap(({ functions }) => functions).filter((name) => name !== 'replace_pattern'),
       // Data other than arrays.
       'of_rows', 'of_generator', 'of_sequence', 'js::lazy_column', 'js::ragged_column', 'js::sparse_column', 'js::dataset_data', 'js::generator_data', 'js::sequence_data', 'js::creator_data',
     ],
@@ -57,5 +57,5 @@ export const liteParts = {
     // Convolutions with one channel per group.
     patterns: [/^_ZN5etude3cpu\d+wasm\w*?\d+convolve_depthwise/],
   },
-  saving: { bindings: [], calls: savingWeights, classes: [], functions: [] },
+  saving: { bindings: [], calls: savingWeights, classes: [], functions: ['replace_pattern'] },
 };

@@ -46,8 +46,8 @@ function splitCode(parts, { chosen, doors }) {
   // A door that is called directly gets a new place.
   const isDoor = (part, slot) => doorSlots.has(slot) || (part === absent && slot > slots.at(-1)[0]);
   writeFileSync(core, doorsOnly(readFileSync(core), parts, isDoor, missing));
-  optimize(core);
   if (parts[absent]) leaveOut(core, doorSlots, Object.keys(parts).filter((part) => part !== absent).map(file));
+  else optimize(core);
   const pieces = new Map([['core', readFileSync(core)]]);
   rmSync(core);
   for (const part of Object.keys(parts)) {

@@ -28,7 +28,7 @@ export { Tensor, tensor, type DType, type NestedArray, type TensorData, type Ten
 export type { Variant } from './variant.js';
 
 /** What models of 'etude-ml' have besides. */
-type Absent = 'save' | 'toJson' | 'explain' | 'predictStream' | 'predictOutputsStream' | 'trainStep' | 'testStep' | 'predictStep' | 'computeLoss' | 'computeMetrics' | 'addLoss' | 'addMetric';
+type Absent = 'call' | 'save' | 'toJson' | 'explain' | 'predictStream' | 'predictOutputsStream' | 'trainStep' | 'testStep' | 'predictStep' | 'computeLoss' | 'computeMetrics' | 'addLoss' | 'addMetric';
 /** A model: see Model of 'etude-ml'. Of its weights it writes and reads safetensors. */
 export interface Model extends Omit<FullModel, Absent | 'toBytes'> {
   /** The bytes of a file of the weights. */
