@@ -16,8 +16,8 @@ test('the package describes itself, and has all its files', () => {
   const { name, license, type, types, engines, exports, dependencies } = description;
   assert.deepEqual({ name, license, type, engines, dependencies }, { name: 'etude-ml', license: 'Apache-2.0', type: 'module', engines: { node: '>=20' }, dependencies: undefined });
   const files = readdirSync(folder, { recursive: true });
-  const { default: page, node } = exports['.'];
-  for (const file of ['README.md', 'LICENSE', types, page, ...Object.values(node), ...Object.values(exports['.'].types), 'dist/etude.wasm']) assert.ok(files.includes(file.replace('./', '')), file);
+  const { default: page, node } = exports['.'], lite = exports['./lite'];
+  for (const file of ['README.md', 'LICENSE', types, page, ...Object.values(node), ...Object.values(exports['.'].types), 'dist/etude.wasm', lite.default, ...Object.values(lite.node), ...Object.values(lite.types), 'dist/etude-lite.wasm']) assert.ok(files.includes(file.replace('./', '')), file);
   assert.deepEqual(files.filter((file) => /node_modules|\.map$|\.ts$/.test(file) && !/\.d\.m?ts$/.test(file)), []);
   const readme = readFileSync(join(folder, 'README.md'), 'utf8');
   assert.match(readme, /^# Étude\n\n```sh\nnpm install etude-ml\n```\n/, 'how to install it comes first');
@@ -25,7 +25,7 @@ test('the package describes itself, and has all its files', () => {
 });
 
 /** The most bytes of what a page downloads first, and of each part that it may load later: raw, and by brotli. */
-const bounds = { '': [1.63e6, 472e3], '.data': [162e3, 57.5e3], '.archives': [37e3, 15.4e3], '.saving': [455e3, 148e3], '.formats': [114e3, 43.9e3], '.tfjs': [32e3, 12e3], '.keras2': [11e3, 4.6e3], '.callbacks': [40.5e3, 14.7e3], '.preprocessing': [261e3, 79.5e3], '.extras': [238e3, 73.5e3] };
+const bounds = { '': [1.63e6, 472e3], '.data': [162e3, 57.5e3], '.archives': [37e3, 15.4e3], '.saving': [455e3, 148e3], '.formats': [114e3, 43.9e3], '.tfjs': [32e3, 12e3], '.keras2': [11e3, 4.6e3], '.callbacks': [40.5e3, 14.7e3], '.preprocessing': [261e3, 79.5e3], '.extras': [238e3, 73.5e3], '-lite': [1.3e6, 375e3], '-lite.saving': [455e3, 148e3] };
 
 test('the size of a page\'s download', (t) => {
   const sizes = (data) => [data, gzipSync(data, { level: 9 }), brotliCompressSync(data)].map(({ length }) => `${(length / 1000).toFixed(0)} kB`);
