@@ -31,25 +31,31 @@ export function isNamed(name, given) {
   return ['', '12_GLOBAL__N_1'].some((unnamed) => ['N', 'NK'].some((begin) => plain(name).startsWith(`_Z${begin}5etude${scopes.join('')}${unnamed}${last}E`)));
 }
 
+/** The types of a mangled list "5InputENSH_8ConstantENSH_4ReadE…" of one namespace, from `at` on. */
+function typesIn(name, at) {
+  const types = [];
+  for (let rest = name.slice(at); ; ) {
+    const length = /^\d+/.exec(rest)?.[0], end = length && length.length + Number(length);
+    if (!length || rest[end] !== 'E') return types;
+    types.push(rest.slice(length.length, end));
+    const next = /^NS\w*?_/.exec(rest.slice(end + 1))?.[0];
+    if (!next) return types;
+    rest = rest.slice(end + 1 + next.length);
+  }
+}
+
 /**
- * The alternative of one of core's two variants that a function is for, by its mangled name: "Scan" of Op, "Gemm" of Instruction.
- * std::visit calls a function for each alternative, by address; and a kernel computes each elementwise op.
+ * The alternative of one of core's variants, Op and Instruction, that a function is for, by its mangled name: "Scan", "Gemm". std::visit
+ * calls a function for each alternative, by address; and a kernel computes each elementwise op.
  */
 function alternativeOf(name) {
   const kernel = /^_ZN5etude3cpu\d+wasm\w*?12_GLOBAL__N_15applyINS_2op\d+([A-Z][a-z0-9A-Z]*?)E[fi]EE/.exec(name)?.[1];
   if (kernel) return kernel;
   const number = /^_ZNSt3__216__variant_detail12__visitation6__base12__dispatcherIJLm(\d+)EEE/.exec(name)?.[1];
-  const list = number !== undefined && (name.includes('11instruction11Elementwise') ? alternatives.Instruction : name.includes('2op6NegateE') ? alternatives.Op : undefined);
-  return list ? list[Number(number)] : undefined;
+  if (number === undefined) return undefined;
+  const lists = [...name.matchAll(/2op(?=5InputE)|11instruction(?=11ElementwiseE)/g)].map(({ 0: { length }, index }) => typesIn(name, index + length));
+  return lists.reduce((longest, list) => (list.length > longest.length ? list : longest), [])[Number(number)];
 }
-
-/** The alternatives of the variants, in their order. */
-const core = join(folder, '../core/etude');
-const namesIn = (file, pattern) => [...pattern.exec(readFileSync(join(core, file), 'utf8'))[1].matchAll(/(\w+)(?=[,>]|$)/g)].map(([, each]) => each);
-const alternatives = {
-  Instruction: namesIn('execution/instruction.hpp', /using Instruction =\s*std::variant<([^;]*)>;/),
-  Op: [...namesIn('graph/detail/elementwise.hpp', /using Elementwise = std::tuple<([^;]*)>;/), ...namesIn('graph/detail/op.hpp', /using Op = detail::JoinVariant<op::Elementwise,([^;]*)>::type;/)],
-};
 
 /** Tells of which entry of a part's lists a mangled name is a door. */
 function entryOf({ blocks = [], bindings, calls = [], classes, kept, functions, direct = [], ops = [], patterns: given = [] }) {
