@@ -47,6 +47,7 @@ export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { Configuration } from './load.js';
 export { Layer, type Config } from './layer.js';
+export { loadModel, loadStringLayers, modelFromJson, type LoadModelOptions, type ModelFromJsonOptions } from './load_model.js';
 export type { NamedSymbols } from './layer_base.js';
 export type { Nested } from './nested.js';
 export { configure, ready, reload, variant, type ReadyOptions } from './module.js';
@@ -63,7 +64,7 @@ export type {
   PredictOptions,
   SummaryOptions,
 } from './model_options.js';
-export { cloneModel, loadModel, loadStringLayers, model, modelFromJson, modelToDot, sequential, type LoadModelOptions, type ModelFromJsonOptions } from './models.js';
+export { cloneModel, model, modelToDot, sequential } from './models.js';
 export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
 export type { Part } from './parts.js';

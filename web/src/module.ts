@@ -1,6 +1,6 @@
 /** The WebAssembly module: loaded on first use in Node.js, by `await et.ready()` in a page. */
 import { asBatch, itemsOf } from './batch.js';
-import { builds } from './builds.mjs';
+import { builds, isLite } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
 import { EtudeError, Thrown, describe, fail, nativeError } from './error.js';
 import type { MainModule, SymbolicTensor } from './etude.mjs';
@@ -216,7 +216,7 @@ function begin(begun: Life, build: Variant, ofBuild: Parts, started: MainModule)
   begun.module = module = started;
   variant = build;
   parts = ofBuild;
-  module.setHostTransport(post);
+  if (!isLite) module.setHostTransport(post);
   if (nodeParts) files ??= systemFiles(nodeParts.fs);
   if (files) module.setHostFiles(files);
   if (configuration.threads !== undefined) module.setNumThreads(configuration.threads);

@@ -1,4 +1,5 @@
 /** The parts of the module that are loaded when they are needed. bindings/parts.mjs says what is in each. */
+import { isLite } from './builds.mjs';
 import { EtudeError, describe, fail, nativeError } from './error.js';
 
 /**
@@ -16,6 +17,9 @@ import { EtudeError, describe, fail, nativeError } from './error.js';
 export type Part = 'data' | 'saving' | 'formats' | 'tfjs' | 'keras2' | 'archives' | 'callbacks' | 'preprocessing' | 'extras';
 export const allParts: readonly Part[] = ['data', 'saving', 'formats', 'tfjs', 'keras2', 'archives', 'callbacks', 'preprocessing', 'extras'];
 
+/** The parts that this import of the package has: of etude-ml/lite its own part "saving" alone. */
+const present: readonly Part[] = isLite ? ['saving'] : allParts;
+
 /** The part that another one calls, so that it is loaded first: `within` of bindings/parts.mjs. */
 export const calledBy: Readonly<Partial<Record<Part, Part>>> = { formats: 'saving', tfjs: 'saving', keras2: 'formats' };
 /** A part after those that it calls. */
@@ -24,11 +28,15 @@ export function withCalled(part: Part): Part[] {
   return called ? [...withCalled(called), part] : [part];
 }
 
+/** What an error says of something that etude-ml/lite lacks; `name` is that of a class, unless `where` says enough. */
+export const notInLite = (where: string, name = ''): string =>
+  `[${where}] ${name && `${name} is `}not in etude-ml/lite - expected a class or a function of etude-ml/lite - import it from 'etude-ml'.`;
+
 /** Throws EtudeError "value" unless these are names of parts. */
 export function checkParts(given: unknown): readonly Part[] {
-  if (!Array.isArray(given)) fail('value', 'ready', `${describe(given)} as parts - expected an array - pass one of some of ${allParts.join(', ')}.`);
+  if (!Array.isArray(given)) fail('value', 'ready', `${describe(given)} as parts - expected an array - pass some of ${present.join(', ')}.`);
   for (const part of given as unknown[])
-    if (!allParts.includes(part as Part)) fail('value', 'ready', `the part ${describe(part)} - expected some of ${allParts.join(', ')} - check its spelling.`);
+    if (!present.includes(part as Part)) fail('value', 'ready', `the part ${describe(part)} - expected some of ${present.join(', ')} - ${isLite && allParts.includes(part as Part) ? "import from 'etude-ml', which has it" : 'check its spelling'}.`);
   return given as Part[];
 }
 
@@ -59,6 +67,7 @@ export class Parts {
     const imports = { ...others };
     for (const { module, name } of WebAssembly.Module.imports(compiled)) {
       const [part, link] = module.split(':') as [Part, string?];
+      if (isLite && module === 'absent') (imports[module] ??= {})[name] = () => name !== 'skip' && this.#refuse(name);
       if (link === undefined) continue;
       this.#absent.set(part, link);
       (imports[module] ??= {})[name] = (...given: unknown[]) => this.#call(part, Number(name), given);
@@ -93,6 +102,7 @@ export class Parts {
 
   /** The error of the last call into a part that is not loaded; `where` names the call. */
   missing(where: string): EtudeError {
+    if (this.#refused !== undefined) return nativeError(notInLite(where, this.#refused), 'state');
     const part = this.#last;
     const text = `the part "${part}" of the module is not loaded - expected it to be, in a page and in what is bundled for one - write \`await et.ready({parts: ['${part}']})\` first.`;
     return this.#error ?? nativeError(`[${where}] ${text}`, 'state');
@@ -106,6 +116,17 @@ export class Parts {
     return part;
   }
   #lacked: Part | undefined;
+
+  /** The class, or "", of the last call of what the module leaves out. */
+  #refused: string | undefined;
+  #refuse(name: string): void {
+    this.#refused = name;
+    try {
+      this.fail();
+    } finally {
+      this.#refused = undefined;
+    }
+  }
 
   #call(part: Part, slot: number, given: unknown[]): unknown {
     if (this.lacks(part) && !this.#loaded(part)) {
