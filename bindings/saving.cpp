@@ -101,10 +101,14 @@ template <> struct Conversion<LoadProgress> {
   static std::string given() { return "((fraction: number) => void)"; }
 };
 
+namespace {
+
 Task<val> load_weights(ModelPtr model, std::string path, LoadWeightsOptions options) {
   co_await model->load_weights_task(std::move(path), std::move(options));
   co_return val::undefined();
 }
+
+}  // namespace
 
 EMSCRIPTEN_BINDINGS(saving) {
   if (in_worker()) return;

@@ -152,3 +152,42 @@ test('a file that changes while it is loaded, and damaged ones, are Errors, and 
   writeFileSync(path, '');
   same(other, zeros);
 });
+
+test('writeTo writes a file piece by piece where it can be opened synchronously, as in a worker', async () => {
+  /** A FileSystemSyncAccessHandle in memory. It writes at most 100,000 bytes at once. */
+  class SyncFile {
+    bytes = new Uint8Array(2 * count * tensor);
+    size = 5;
+    largest = 0;
+    closed = false;
+    write(bytes, { at }) {
+      const some = bytes.subarray(0, 100_000);
+      this.bytes.set(some, at);
+      this.size = Math.max(this.size, at + some.length);
+      this.largest = Math.max(this.largest, bytes.length);
+      return some.length;
+    }
+    truncate(size) {
+      this.size = size;
+    }
+    flush() {}
+    close() {
+      this.closed = true;
+    }
+  }
+  for (const format of ['keras', 'weights.h5', 'safetensors', 'npz']) {
+    const file = new SyncFile(), opened = new SyncFile(), stored = [];
+    const bytes = await model.toBytes(format);
+    await model.writeTo(file, format);
+    await model.writeTo({ createSyncAccessHandle: async () => opened }, format);
+    await model.writeTo({ createWritable: async () => ({ write: async (given) => void stored.push(given), close: async () => void stored.push('closed') }) }, format);
+    for (const each of [file, opened]) assert.equal(Buffer.compare(each.bytes.subarray(0, each.size), bytes), 0, format);
+    assert.ok(file.largest <= tensor + 65536, `${file.largest} bytes at once`);
+    assert.deepEqual([file.closed, opened.closed, stored.length, stored[1]], [false, true, 2, 'closed']);
+    assert.equal(Buffer.compare(stored[0], bytes), 0);
+  }
+  const full = Object.assign(new SyncFile(), { write: () => 0 });
+  await assertError(() => model.writeTo(full), 'io', 'the browser keeps no more');
+  await assertError(() => model.writeTo('file'), 'value', '"file" - expected a FileSystemFileHandle');
+  await assertError(() => model.writeTo(full, 'zip'), 'value', '"zip" as format');
+});

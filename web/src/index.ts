@@ -74,7 +74,7 @@ export type { PredictionStream } from './predictions.js';
 export { registerClass, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
 export type { ModelArtifacts, ModelHandler, ModelSource, Progress, ProgressOptions } from './sources.js';
-export type { FileFormat } from './targets.js';
+export type { FileFormat, SyncFile } from './targets.js';
 export type { Serialization } from './serialization.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { TextInput, TextLike } from './text.js';

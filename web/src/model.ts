@@ -15,7 +15,7 @@ import { PredictionStream, only } from './predictions.js';
 import type { RnnCell } from './rnn_cell.js';
 import { checkProgress, isPath, loadFrom, type ModelHandler, type ModelSource, type Progress } from './sources.js';
 import { defaultVerbose } from './stdout.js';
-import { bytesOf, download, saveTo, type FileFormat } from './targets.js';
+import { bytesOf, download, saveTo, writeTo, type FileFormat, type SyncFile } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
 
@@ -308,6 +308,14 @@ export class Model extends LayerBase {
   toBytes(format: FileFormat = 'keras', { onProgress }: SaveProgressOptions = {}): Promise<Uint8Array> {
     checkProgress(onProgress, 'toBytes');
     return bytesOf(format, this.#writer(onProgress));
+  }
+  /**
+   * Writes the bytes of toBytes to a file, such as one of the origin private file system. In a worker they go there piece by
+   * piece, with one weight in memory; elsewhere they are in memory first. What is in the file is lost when that begins.
+   */
+  writeTo(handle: FileSystemFileHandle | SyncFile, format: FileFormat = 'keras', { onProgress }: SaveProgressOptions = {}): Promise<void> {
+    checkProgress(onProgress, 'writeTo');
+    return writeTo(handle, format, this.#writer(onProgress));
   }
   /**
    * Lets the browser download a file, as save or saveWeights write by such a name: with a name that ends with .json, also

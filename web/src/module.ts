@@ -147,11 +147,10 @@ export async function withSaving<T>(work: () => T | Promise<T>): Promise<T> {
   await ready({ parts: ['saving'] });
   for (;;) {
     const of = parts as Parts;
-    of.takeLacked();
     try {
       return await work();
     } catch (error) {
-      const part = of.takeLacked();
+      const part = of.lackedBy(error);
       if (!part) throw error;
       await ready({ parts: [part] });
     }

@@ -216,11 +216,11 @@ Task<ModelPtr> load_keras(const std::string& path, bool compile, Reading& readin
   const std::unique_ptr<KerasArchive> archive = co_await open_keras(path, reading);
   Json config;
   std::string version;
-  std::optional<hdf5::Reader> file;
+  std::unique_ptr<hdf5::Reader> file;
   auto describing = [&] {
     config = archive->config();
     version = archive->version();
-    file.emplace(archive->weights());
+    file.reset(new hdf5::Reader(archive->weights()));
   };
   co_await reading.run(describing);
   take_strings(config, path);
@@ -289,18 +289,18 @@ Task<> load_keras_weights(Model& model, const std::string& path, const LoadWeigh
   std::unique_ptr<KerasArchive> archive;
   if (format == FileFormat::keras) archive = co_await open_keras(path, reading);
   std::optional<KerasShards> shards;
-  std::optional<hdf5::Reader> file;
+  std::unique_ptr<hdf5::Reader> file;
   bool keras2 = false;
   auto opening = [&] {
     if (format == FileFormat::keras_shards) return static_cast<void>(shards.emplace(path, where));
-    file.emplace(archive ? archive->weights() : open_hdf5(path, "load_weights"));
+    file.reset(new hdf5::Reader(archive ? archive->weights() : open_hdf5(path, "load_weights")));
     keras2 = is_keras2(*file);
   };
   co_await reading.run(opening);
   check(keras2 || !options.by_name, ErrorKind::value, where,
         "by_name for a file of Keras 3 - expected one of Keras 2 (.h5) - leave it out.");
   const FilesOfGroup files_of = [&](const std::string& group) {
-    return shards ? shards->files_of(group) : std::vector{&*file};
+    return shards ? shards->files_of(group) : std::vector{file.get()};
   };
   const std::vector<KerasWeights> groups = keras_weights(model);
   Stored stored;
