@@ -144,25 +144,28 @@ struct Large : Sequential {
 
 }  // namespace
 
-TEST_CASE("files whose bytes come later: a load holds at most the bytes of the largest weight", "[saving]") {
+TEST_CASE("files whose bytes come later: a load holds at most the bytes of the largest weight, and some pages",
+          "[saving]") {
   const FilesInMemory scope;
   const Large model(initializers::random_uniform({.seed = 1}));
-  for (const char* path : {"m.keras", "m.weights.h5", "m.safetensors", "m.npz", "model.json"}) {
+  for (const char* path : {"m.keras", "m.weights.h5", "m.safetensors", "m.npz", "m/model.json"}) {
     INFO(path);
     const std::string name = path;
     const bool whole = name.ends_with(".keras") || name.ends_with(".json");
+    // The arrays of an .npz file are listed in one step, which reads where each begins.
+    const std::uint64_t most = tensor + pages + (name.ends_with(".npz") ? 9 * 65536 : 0);
     whole ? model.save(path) : model.save_weights(path);
     if (whole) {
       const auto files = std::make_shared<AwaitedFiles>(*scope.files);
       CHECK(alike(*load_later(path, files), model));
-      CHECK(files->most_held <= tensor + pages);
+      CHECK(files->most_held <= most);
       CHECK(files->waits() > 8);
     }
     Large other(initializers::zeros());
     const auto files = std::make_shared<AwaitedFiles>(*scope.files);
     load_weights_later(other, path, files);
     CHECK(alike(other, model));
-    CHECK(files->most_held <= tensor + pages);
+    CHECK(files->most_held <= most);
     CHECK(files->waits() > 16);
   }
 }
