@@ -27,7 +27,8 @@ class Source {
   /// Returns the number of bytes that were read.
   std::size_t read(std::span<std::byte> out) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size_ - at_));
-    failed_ = count < out.size();
+    failed_ = error || count < out.size();
+    if (error) return 0;  // minizip goes on after errors
     try {
       for (out = out.first(count); !out.empty();) out = out.subspan(read_some(out));
     } catch (...) {
@@ -38,7 +39,7 @@ class Source {
     return count;
   }
 
-  /// The first error of the source.
+  /// The error of the source. Nothing is read until it is taken.
   std::exception_ptr error;
 
  private:

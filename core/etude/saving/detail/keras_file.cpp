@@ -76,9 +76,9 @@ Task<std::unique_ptr<KerasArchive>> open_keras(const std::string& path, Reading&
   auto opening = [&] { archive = std::make_unique<KerasArchive>(path); };
   co_await reading.run(opening);
   static_cast<void>(archive->entry(config_name));
-  const ArchiveEntry& weights = archive->entry(weights_name);
-  for (bool compared = false; !compared;) {
-    auto step = [&] { compared = archive->reader->compare(weights); };
+  const ArchiveEntry* weights = archive->reader->find(weights_name);
+  for (bool compared = !weights; !compared;) {
+    auto step = [&] { compared = archive->reader->compare(*weights); };
     co_await reading.run(step);
   }
   co_return std::move(archive);
@@ -216,16 +216,17 @@ Task<ModelPtr> load_keras(const std::string& path, bool compile, Reading& readin
   const std::unique_ptr<KerasArchive> archive = co_await open_keras(path, reading);
   Json config;
   std::string version;
-  std::unique_ptr<hdf5::Reader> file;
   auto describing = [&] {
     config = archive->config();
     version = archive->version();
-    file.reset(new hdf5::Reader(archive->weights()));
   };
   co_await reading.run(describing);
   take_strings(config, path);
   rename_activations(config, version);
   const ModelPtr model = described_model(config, path, compile);
+  std::unique_ptr<hdf5::Reader> file;
+  auto opening = [&] { file.reset(new hdf5::Reader(archive->weights())); };
+  co_await reading.run(opening);
   const std::vector<KerasWeights> groups = keras_weights(*model);
   Stored stored = co_await find_keras_groups(*file, groups, "load_model", nullptr, reading);
   co_await assign_stored(std::move(stored), reading);
