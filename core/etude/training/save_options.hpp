@@ -7,7 +7,8 @@
 
 namespace etude {
 
-/// Is told how many bytes of a model's values were written, and how many there are to write.
+/// Is told how many bytes of a model's values were written, and how many there are to write: twice as many as the
+/// values have for a folder, whose checksums are computed first.
 using SaveProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
 /// Options of Model::save and Model::save_weights.

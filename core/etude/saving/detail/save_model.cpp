@@ -56,6 +56,7 @@ void save_folder(const Model& model, const std::string& folder, WriteCount& coun
     checkpoint.step = model.optimizer().iterations();
     groups.push_back({"optimizer", stored_values_of(numbered(model.optimizer().variables()), &count)});
   }
+  count.expect_twice();
   CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint, groups);
 }
 

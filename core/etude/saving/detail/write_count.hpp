@@ -17,6 +17,8 @@ class WriteCount {
 
   /// Adds bytes that will be written. All are added before the first begin().
   void expect(std::uint64_t bytes) { all_ += bytes; }
+  /// All that was added is read twice: for its checksum first.
+  void expect_twice() { all_ *= 2; }
   /// Begins to write a value of that many bytes: all before it are written.
   void begin(std::uint64_t bytes) {
     if (done_ > 0) tell();
