@@ -44,3 +44,17 @@ export interface Files {
   /** The function that releases the lock; undefined if it is held elsewhere. */
   lock(path: string): (() => void) | undefined;
 }
+
+/** Files whose bytes come later, for calls of the module that return a promise. */
+export interface LaterFiles extends Omit<Files, 'read' | 'readAt'> {
+  /** The bytes if they are here, or what to wait for: after that, the same call returns them. */
+  read(path: string): Uint8Array | Arrival;
+  readAt(path: string, at: number, size: number): Uint8Array | Arrival;
+  /** Frees bytes that are here. */
+  forget(): void;
+}
+/** Bytes that will be here. The load that waits for them goes on within `within`, for example with its custom classes. */
+export interface Arrival extends Promise<unknown> {
+  within?: Within;
+}
+export type Within = <R>(work: () => R) => R;

@@ -62,6 +62,8 @@ export type {
   LoadWeightsOptions,
   ModelClassOptions,
   PredictOptions,
+  SaveOptions,
+  SaveProgressOptions,
   SummaryOptions,
 } from './model_options.js';
 export { cloneModel, model, modelToDot, sequential } from './models.js';
@@ -72,8 +74,8 @@ export { plotModel, type PlotModelOptions, type Viz } from './plot.js';
 export type { PredictionStream } from './predictions.js';
 export { registerClass, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
-export type { LoadProgress, ModelArtifacts, ModelHandler, ModelSource, ProgressOptions } from './sources.js';
-export type { FileFormat } from './targets.js';
+export type { ModelArtifacts, ModelHandler, ModelSource, Progress, ProgressOptions } from './sources.js';
+export type { FileFormat, SyncFile } from './targets.js';
 export type { Serialization } from './serialization.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { TextInput, TextLike } from './text.js';

@@ -1,11 +1,11 @@
 /** The functions that make models from files and descriptions. */
 import type * as native from './etude.mjs';
-import type { Files } from './files.js';
+import type { Files, LaterFiles, Within } from './files.js';
 import { Model } from './model.js';
-import { module, withSaving } from './module.js';
+import { module } from './module.js';
 import type * as options from './options.mjs';
 import { withCustomObjects, type CustomObjects } from './registry.js';
-import { gather, type ModelSource, type ProgressOptions } from './sources.js';
+import { checkProgress, isPath, loadFrom, type ModelSource, type Progress, type ProgressOptions } from './sources.js';
 
 /** Options of `modelFromJson`. */
 export interface ModelFromJsonOptions {
@@ -26,9 +26,11 @@ export function loadModel(source: ModelSource, options?: LoadModelOptions): Prom
  */
 export function loadModel(path: string, options?: LoadModelOptions): Model;
 export function loadModel(source: string | ModelSource, { customObjects, onProgress, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
-  const load = (path: string, files?: Files) => new Model(() => withCustomObjects(customObjects, () => module.model_load(path, options, files)), {});
-  const gathered = gather(source, 'loadModel', onProgress);
-  return gathered ? gathered.then(({ path, files }) => withSaving(() => load(path, files))) : load(source as string);
+  checkProgress(onProgress, 'loadModel');
+  const within: Within = (work) => withCustomObjects(customObjects, work);
+  if (isPath(source)) return new Model(() => within(() => module.model_load(source, options, onProgress)), {});
+  const load = (path: string, files: Files | LaterFiles, progress?: Progress) => module.model_loadTask(path, options, files, progress);
+  return loadFrom(source, 'loadModel', onProgress, load, within).then((handle) => new Model(() => handle, {}));
 }
 /**
  * The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names. loadModel leaves

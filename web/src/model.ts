@@ -7,15 +7,15 @@ import type { Files } from './files.js';
 import type { Layer } from './layer.js';
 import { LayerBase, layersIn, linkTo, type Link } from './layer_base.js';
 import { addReplaced } from './model_class.js';
-import type { BatchOptions, CompileOptions, EvaluateOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SummaryOptions } from './model_options.js';
-import { host, led, module, withSaving } from './module.js';
+import type { BatchOptions, CompileOptions, EvaluateOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SaveOptions, SaveProgressOptions, SummaryOptions } from './model_options.js';
+import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
 import { pack, type Nested } from './nested.js';
 import { PredictionStream, only } from './predictions.js';
 import type { RnnCell } from './rnn_cell.js';
-import { gather, type ModelHandler, type ModelSource } from './sources.js';
+import { checkProgress, isPath, loadFrom, type ModelHandler, type ModelSource, type Progress } from './sources.js';
 import { defaultVerbose } from './stdout.js';
-import { bytesOf, download, saveTo, type FileFormat } from './targets.js';
+import { bytesOf, download, saveTo, writeTo, type FileFormat, type SyncFile } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
 
@@ -291,27 +291,39 @@ export class Model extends LayerBase {
    * restores the model, here or natively. A folder contains a complete model at any time, even after a crash. Steps in
    * JavaScript are not saved. What has the same name is replaced; with `overwrite` false it is an error.
    */
-  save(path: string, options?: options.SaveOptions): void;
+  save(path: string, options?: SaveOptions): void;
   /** Gives the model in the form of TensorFlow.js, and the options, to `handler.save`, and returns what that returns. */
-  save(handler: ModelHandler, options?: options.SaveOptions): Promise<unknown>;
-  save(target: string | ModelHandler, options: options.SaveOptions = {}): void | Promise<unknown> {
-    if (typeof target === 'object' && target) return saveTo(target, options, (path, files) => module.model_save(this.handle, path, options, files));
-    module.model_save(this.handle, target, options, undefined);
+  save(handler: ModelHandler, options?: SaveOptions): Promise<unknown>;
+  save(target: string | ModelHandler, { onProgress, ...options }: SaveOptions = {}): void | Promise<unknown> {
+    checkProgress(onProgress, 'Model.save');
+    if (typeof target === 'object' && target) return saveTo(target, options, (path, files) => module.model_save(this.handle, path, options, files, onProgress));
+    module.model_save(this.handle, target, options, undefined, onProgress);
   }
   /** Saves the weights alone, to a file whose name ends with .safetensors, with .npz for NumPy, or with .weights.h5 for Keras. */
-  saveWeights(path: string, options: options.SaveOptions = {}): void {
-    module.model_saveWeights(this.handle, path, options, undefined);
+  saveWeights(path: string, { onProgress, ...options }: SaveOptions = {}): void {
+    checkProgress(onProgress, 'saveWeights');
+    module.model_saveWeights(this.handle, path, options, undefined, onProgress);
   }
   /** The bytes of a file of the model, in the format "keras", or of its weights, in one of the others. */
-  toBytes(format: FileFormat = 'keras'): Promise<Uint8Array> {
-    return bytesOf(format, this.#writer);
+  toBytes(format: FileFormat = 'keras', { onProgress }: SaveProgressOptions = {}): Promise<Uint8Array> {
+    checkProgress(onProgress, 'toBytes');
+    return bytesOf(format, this.#writer(onProgress));
+  }
+  /**
+   * Writes the bytes of toBytes to a file, such as one of the origin private file system. In a worker they go there piece by
+   * piece, with one weight in memory; elsewhere they are in memory first. What is in the file is lost when that begins.
+   */
+  writeTo(handle: FileSystemFileHandle | SyncFile, format: FileFormat = 'keras', { onProgress }: SaveProgressOptions = {}): Promise<void> {
+    checkProgress(onProgress, 'writeTo');
+    return writeTo(handle, format, this.#writer(onProgress));
   }
   /**
    * Lets the browser download a file, as save or saveWeights write by such a name: with a name that ends with .json, also
    * the files of weights. In a page only.
    */
-  download(name = 'model.keras'): Promise<void> {
-    return download(name, this.#writer);
+  download(name = 'model.keras', { onProgress }: SaveProgressOptions = {}): Promise<void> {
+    checkProgress(onProgress, 'download');
+    return download(name, this.#writer(onProgress));
   }
   /**
    * Loads the weights alone, from a file that saveWeights wrote or from one of another library: safetensors, arrays of
@@ -321,9 +333,9 @@ export class Model extends LayerBase {
   loadWeights(source: ModelSource, options?: LoadWeightsOptions): Promise<void>;
   loadWeights(path: string, options?: LoadWeightsOptions): void;
   loadWeights(source: string | ModelSource, { onProgress, ...options }: LoadWeightsOptions = {}): void | Promise<void> {
-    const gathered = gather(source, 'loadWeights', onProgress);
-    if (!gathered) return module.model_loadWeights(this.handle, source as string, options, undefined);
-    return gathered.then(({ path, files }) => withSaving(() => module.model_loadWeights(this.handle, path, options, files)));
+    checkProgress(onProgress, 'loadWeights');
+    if (isPath(source)) return module.model_loadWeights(this.handle, source, options, onProgress);
+    return loadFrom(source, 'loadWeights', onProgress, (path, files, progress) => module.model_loadWeightsTask(this.handle, path, options, files, progress));
   }
   /** The model's description, without its weights, in the format of Keras 3, which Keras reads. */
   toJson(): string {
@@ -357,8 +369,8 @@ export class Model extends LayerBase {
   }
 
   /** Writes a file of the model, or of its weights. */
-  readonly #writer = (path: string, files: Files, weights: boolean) =>
-    weights ? module.model_saveWeights(this.handle, path, {}, files) : module.model_save(this.handle, path, {}, files);
+  readonly #writer = (onProgress?: Progress) => (path: string, files: Files, weights: boolean) =>
+    weights ? module.model_saveWeights(this.handle, path, {}, files, onProgress) : module.model_save(this.handle, path, {}, files, onProgress);
 
   /** The only output; several by name as lists and objects. */
   #only(outputs: Tensor[], where: string, several: string): Nested<Tensor> {

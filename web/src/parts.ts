@@ -105,17 +105,17 @@ export class Parts {
     if (this.#refused !== undefined) return nativeError(notInLite(where, this.#refused), 'state');
     const part = this.#last;
     const text = `the part "${part}" of the module is not loaded - expected it to be, in a page and in what is bundled for one - write \`await et.ready({parts: ['${part}']})\` first.`;
-    return this.#error ?? nativeError(`[${where}] ${text}`, 'state');
+    const error = this.#error ?? nativeError(`[${where}] ${text}`, 'state');
+    this.#lacked.set(error, part);
+    return error;
   }
   #last: Part = 'data';
 
-  /** The part that a call lacked since this was asked last. */
-  takeLacked(): Part | undefined {
-    const part = this.#lacked;
-    this.#lacked = undefined;
-    return part;
+  /** The part that was lacking, if this is the error of such a call. */
+  lackedBy(error: unknown): Part | undefined {
+    return this.#lacked.get(error as EtudeError);
   }
-  #lacked: Part | undefined;
+  readonly #lacked = new WeakMap<EtudeError, Part>();
 
   /** The class, or "", of the last call of what the module leaves out. */
   #refused: string | undefined;
@@ -129,10 +129,7 @@ export class Parts {
   }
 
   #call(part: Part, slot: number, given: unknown[]): unknown {
-    if (this.lacks(part) && !this.#loaded(part)) {
-      this.#lacked = part;
-      this.fail();
-    }
+    if (this.lacks(part) && !this.#loaded(part)) this.fail();
     return (this.#table as WebAssembly.Table).get(slot)(...given);
   }
   /** Loads a part if that is possible at once. */

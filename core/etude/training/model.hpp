@@ -28,6 +28,8 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
 void save_weights(const Model& model, const std::string& path, const SaveOptions& options);
 /// Implements Model::load_weights.
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
+/// Implements Model::load_weights_task.
+Task<> load_weights_task(Model& model, std::string path, LoadWeightsOptions options);
 /// The same, of the bytes of a file.
 void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options);
 /// Implements Model::export_model.
@@ -226,6 +228,10 @@ class Model : public Layer {
   /// Error(io).
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) {
     etude::load_weights(*this, path, options);
+  }
+  /// The same as a coroutine, for files that throw BytesAwaited. The model must outlive it.
+  Task<> load_weights_task(std::string path, LoadWeightsOptions options) {
+    return etude::load_weights_task(*this, std::move(path), std::move(options));
   }
   /// The same from the bytes of such a file.
   void load_weights(std::span<const std::byte> bytes, const LoadWeightsOptions& options = {}) {
