@@ -185,6 +185,7 @@ Cluster cluster_from_environment(const EnvironmentReader& read) {
   const Environment environment(read);
   Cluster cluster = without_generation(environment);
   cluster.secret = secret_in(environment);
+  cluster.membership = environment.text("ETUDE_MEMBERSHIP").value_or("");
   cluster.generation = environment.number("ETUDE_RESTARTS", environment.number("TORCHELASTIC_RESTART_COUNT", 0));
   return cluster;
 }

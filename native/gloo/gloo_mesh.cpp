@@ -105,6 +105,15 @@ void Alarm::ring() {
   changed_.notify_all();
 }
 
+bool Alarm::rang() {
+  const std::lock_guard lock(mutex_);
+  return rang_;
+}
+
+void Alarm::check() {
+  if (rang()) end_operation();
+}
+
 void Alarm::add(gloo::transport::UnboundBuffer* buffer) {
   const std::lock_guard lock(mutex_);
   if (rang_) end_operation();

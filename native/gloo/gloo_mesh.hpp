@@ -20,6 +20,9 @@ class Alarm {
  public:
   /// Operations that wait, and later ones, throw gloo::IoException.
   void ring();
+  bool rang();
+  /// Throws if it rang.
+  void check();
   void add(gloo::transport::UnboundBuffer* buffer);
   void remove(gloo::transport::UnboundBuffer* buffer);
 

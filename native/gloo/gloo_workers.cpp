@@ -1,3 +1,5 @@
+#include "gloo/gloo_workers.hpp"
+
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
 #include <gloo/broadcast.h>
@@ -12,8 +14,6 @@
 #include <optional>
 #include <utility>
 
-#include "etude/distribute/cluster.hpp"
-#include "gloo/gloo_mesh.hpp"
 #include "gloo/rendezvous.hpp"
 
 // Workers by Gloo over TCP, and by a rendezvous at the chief's address.
@@ -58,14 +58,15 @@ std::string cause_of(const std::exception& error) {
 
 class GlooWorkers : public Workers {
  public:
-  GlooWorkers(const Cluster& cluster, const WorkerOptions& options) : cluster_(cluster) {
+  GlooWorkers(const Cluster& cluster, const WorkerOptions& options, std::shared_ptr<Alarm> alarm, bool serves)
+      : cluster_(cluster), serves_(serves), alarm_(std::move(alarm)) {
     if (cluster.size == 1) return;
     const auto deadline = steady_clock::now() + options.connect_timeout;
     const std::optional<sockets::Address> chief = sockets::parse_address(cluster.chief);
     check(chief.has_value(), ErrorKind::value, "connect_workers", '"', cluster.chief,
           "\" as address of the chief - expected \"host:port\" - correct the cluster.");
     sockets::check_secret("connect_workers", cluster.secret, std::array{chief->host, cluster.host});
-    if (cluster.rank == 0) {
+    if (serves && cluster.rank == 0) {
       std::string reason;
       sockets::Socket listening = sockets::listen_at(*chief, reason);
       check(static_cast<bool>(listening), ErrorKind::io, "connect_workers", "no connections at ", cluster.chief, ": ",
@@ -192,13 +193,14 @@ class GlooWorkers : public Workers {
     const WithoutPipeSignal quiet;
     if (failure_) throw CollectiveError(*failure_);
     try {
+      alarm_->check();
       operation();
     } catch (const CollectiveError& error) {
       abandon();
       failure_.emplace(error);
     } catch (const std::exception& error) {
       abandon();
-      const int peer = client_->failed_rank();
+      const int peer = !client_ ? -1 : serves_ ? client_->failed_rank() : client_->known_failure();
       failure_.emplace(peer, name, cluster_.generation, cause_of(error));
     }
     if (!failure_) return;
@@ -216,10 +218,11 @@ class GlooWorkers : public Workers {
   }
 
   Cluster cluster_;
+  bool serves_;
   std::mutex mutex_;  ///< Models on several threads may share a strategy.
   std::unique_ptr<RendezvousServer> server_;
   std::shared_ptr<RendezvousClient> client_;
-  std::shared_ptr<Alarm> alarm_ = std::make_shared<Alarm>();
+  std::shared_ptr<Alarm> alarm_;
   std::shared_ptr<gloo::Context> context_;
   std::vector<std::byte> fused_;
   std::uint32_t tag_ = 0;
@@ -228,10 +231,16 @@ class GlooWorkers : public Workers {
 
 }  // namespace
 
+std::shared_ptr<Workers> connect_gloo(const Cluster& cluster, const WorkerOptions& options,
+                                      std::shared_ptr<Alarm> alarm, bool serves) {
+  return std::make_shared<GlooWorkers>(cluster, options, std::move(alarm), serves);
+}
+
 std::shared_ptr<Workers> connect_workers(const Cluster& cluster, WorkerOptions options) {
   check(cluster.size >= 1 && cluster.rank >= 0 && cluster.rank < cluster.size, ErrorKind::value, "connect_workers",
         "rank ", cluster.rank, " of ", cluster.size, " processes - expected 0 to size - 1 - correct the cluster.");
-  return std::make_shared<GlooWorkers>(cluster, options);
+  if (!cluster.membership.empty()) return connect_elastic(cluster, options);
+  return connect_gloo(cluster, options, std::make_shared<Alarm>(), true);
 }
 
 }  // namespace etude

@@ -360,6 +360,11 @@ int RendezvousClient::failed_rank() {
   return failed_.value_or(0);
 }
 
+int RendezvousClient::known_failure() {
+  const std::lock_guard lock(mutex_);
+  return failed_.value_or(-1);
+}
+
 void RendezvousClient::fail(int peer, const std::string& cause) const {
   throw CollectiveError(peer, "connect", generation_, cause);
 }

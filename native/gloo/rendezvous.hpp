@@ -86,6 +86,8 @@ class RendezvousClient {
   /// After a failure: the rank of the process that ended, or that is the only one that does not ask; -1 if that is not
   /// known. 0 if the server does not answer.
   int failed_rank();
+  /// The same without a question: -1 if it is not known yet.
+  int known_failure();
   /// Calls a function, once and on a separate thread, soon after it is known that a process failed: until then,
   /// operations that do not need that process can end.
   void on_failure(std::function<void()> call);

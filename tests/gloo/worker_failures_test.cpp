@@ -1,6 +1,3 @@
-#include <sys/mman.h>
-
-#include <atomic>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -10,11 +7,11 @@
 #include <filesystem>
 #include <optional>
 #include <random>
-#include <string_view>
 #include <thread>
 
 #include "processes.hpp"
 #include "scratch_folder.hpp"
+#include "shared_memory.hpp"
 
 // Training in several processes, one of which fails: it is killed at any moment, asked to end, too slow, or its disk is
 // full.
@@ -42,70 +39,6 @@ std::string train(const std::shared_ptr<Workers>& workers, std::vector<CallbackP
   std::string bits;
   for (const Tensor& weight : model.get_weights()) bits += bytes_of(weight.raw(), weight.bytes());
   return bits;
-}
-
-/// Calls a function after each step.
-class AfterSteps : public Callback {
- public:
-  explicit AfterSteps(std::function<void(int steps)> call) : call_(std::move(call)) {}
-  void on_train_batch_end(std::int64_t, Logs&) override { call_(++steps_); }
-
- private:
-  std::function<void(int)> call_;
-  int steps_ = 0;
-};
-
-/// An atomic value of all processes.
-template <class T> class Shared {
- public:
-  Shared()
-      : at_(new(::mmap(nullptr, sizeof(Atomic), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Atomic()) {}
-  ~Shared() { ::munmap(at_, sizeof(Atomic)); }
-  Shared(const Shared&) = delete;
-  Shared& operator=(const Shared&) = delete;
-  void set(T value) { *at_ = value; }
-  T get() const { return *at_; }
-
- private:
-  using Atomic = std::atomic<T>;
-  Atomic* at_;
-};
-
-/// A moment that all processes can read.
-class SharedMoment {
- public:
-  void set() { at_.set(steady_clock::now().time_since_epoch().count()); }
-  double seconds_since() const {
-    return std::chrono::duration<double>(steady_clock::now().time_since_epoch() - steady_clock::duration(at_.get()))
-        .count();
-  }
-
- private:
-  Shared<steady_clock::rep> at_;
-};
-
-/// The largest of several times, in seconds, which all processes can raise.
-class SharedSeconds {
- public:
-  SharedSeconds()
-      : most_(new(::mmap(nullptr, sizeof(Most), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Most(0)) {}
-  ~SharedSeconds() { ::munmap(most_, sizeof(Most)); }
-  SharedSeconds(const SharedSeconds&) = delete;
-  SharedSeconds& operator=(const SharedSeconds&) = delete;
-  void raise(double seconds) {
-    for (double before = *most_; before < seconds && !most_->compare_exchange_weak(before, seconds);) continue;
-  }
-  double value() const { return *most_; }
-
- private:
-  using Most = std::atomic<double>;
-  Most* most_;
-};
-
-/// The number of repetitions: many if ETUDE_CAMPAIGN is "long", as ./dev test cluster kills sets it.
-int rounds(int quick, int full) {
-  const char* wanted = std::getenv("ETUDE_CAMPAIGN");
-  return wanted && std::string_view(wanted) == "long" ? full : quick;
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "etude/callbacks/backup_and_restore.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <thread>
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
@@ -47,17 +49,38 @@ BackupAndRestore::BackupAndRestore(BackupAndRestoreOptions options)
 void BackupAndRestore::acquire() {
   store_.reset();  // releases the lock of the folder
   Workers* const workers = model().strategy()->others();
-  if (!workers || workers->rank() == 0) open_store();
+  if (!workers || workers->is_chief()) {
+    store_ = new_store();
+    loaded_ = store_->load_newest();
+  }
   if (workers) share_checkpoint(loaded_, *workers);
   if (options_.save_before_preemption) termination_ = options_.termination();
 }
 
-void BackupAndRestore::open_store() {
-  store_ = std::make_unique<CheckpointStore>(
+std::unique_ptr<CheckpointStore> BackupAndRestore::new_store() const {
+  return std::make_unique<CheckpointStore>(
       options_.backup_dir,
       CheckpointStoreOptions{
           .keep_newest = options_.double_checkpoint ? 2 : 1, .files = options_.files, .warn = options_.warn});
-  loaded_ = store_->load_newest();
+}
+
+/// The folder of a chief that has ended. The system may release its lock a moment after its connections.
+std::unique_ptr<CheckpointStore> BackupAndRestore::inherited_store() const {
+  for (int attempt = 1;; ++attempt) {
+    try {
+      return new_store();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::state || attempt == 500) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+void BackupAndRestore::on_members_change() {
+  loaded_.reset();
+  unsaved_.reset();
+  Workers* const workers = model().strategy()->others();
+  if (!store_ && workers && workers->is_chief()) store_ = inherited_store();
 }
 
 /// With several processes, whether one of them was asked: all end after the same step.
@@ -130,7 +153,13 @@ void BackupAndRestore::end_process() {
   if (unsaved_) save(*unsaved_);
   if (store_) store_->wait();
   // When the first process ends, its launcher may end the others at once: all wait until the checkpoint is stored.
-  if (Workers* const workers = model().strategy()->others()) workers->all_gather(0);
+  if (Workers* const workers = model().strategy()->others()) {
+    try {
+      workers->all_gather(0);
+    } catch (const CollectiveError&) {
+      if (!workers->elastic()) throw;  // otherwise one of them has ended already, as all had agreed
+    }
+  }
   for (const CallbackPtr& callback : model().training()->callbacks())
     if (callback.get() != this) callback->release();
   termination_->exit();

@@ -89,6 +89,7 @@ class BackupAndRestore : public Callback {
   PendingPtr take_pending() override { return std::move(pending_); }
   CallbackState state() const override;
   void restore(const CallbackState& state) override { saves_.restore(state); }
+  void on_members_change() override;
   bool runs_last() const override { return true; }
   void release() noexcept override;
 
@@ -96,7 +97,8 @@ class BackupAndRestore : public Callback {
   void save(TrainingMoment moment, const Logs& logs);
   void save(const Checkpoint& state);
   bool asked_to_end();
-  void open_store();
+  std::unique_ptr<CheckpointStore> new_store() const;
+  std::unique_ptr<CheckpointStore> inherited_store() const;
   void end_process();
 
   BackupAndRestoreOptions options_;

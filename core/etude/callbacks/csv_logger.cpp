@@ -137,6 +137,12 @@ CallbackState CSVLogger::state() const {
   return state;
 }
 
+void CSVLogger::on_members_change() {
+  file_.reset();
+  keys_.reset();
+  written_.clear();
+}
+
 void CSVLogger::restore(const CallbackState& state) {
   if (file_) return;  // the file is complete
   may_have_more_ = options_.append;

@@ -52,6 +52,7 @@ class CSVLogger : public Callback {
   /// The lines so far, to write them again to a new file; with `append`, the length of the file.
   CallbackState state() const override;
   void restore(const CallbackState& state) override;
+  void on_members_change() override;
   bool remembers_start() const override { return options_.append && !options_.open; }
 
  private:

@@ -26,6 +26,8 @@ struct Cluster {
   /// A text that only these processes know, by which they recognize each other. It is required, with 16 characters or
   /// more, unless all addresses are loopback.
   std::string secret = {};
+  /// The address at which a server decides which processes take part, if they may leave and join. Empty: they may not.
+  std::string membership = {};
 };
 
 /// A variable of the environment; none if it is not set.
@@ -43,7 +45,8 @@ using EnvironmentReader = std::function<std::optional<std::string>(const std::st
 /// machine; then the default is 127.0.0.1. The default of `MASTER_PORT` is 29500. Without `TF_CONFIG`, `ETUDE_HOST`
 /// is the address of this machine. Its default is `MASTER_ADDR` for rank 0, and for all ranks if `MASTER_ADDR` is
 /// 127.0.0.1; otherwise it is the name of the machine. The generation is `ETUDE_RESTARTS`, which etude-launch sets, or
-/// `TORCHELASTIC_RESTART_COUNT`. The secret is `ETUDE_SECRET`, or the content of the file `ETUDE_SECRET_FILE`. Throws
+/// `TORCHELASTIC_RESTART_COUNT`. The secret is `ETUDE_SECRET`, or the content of the file `ETUDE_SECRET_FILE`. The
+/// address of the membership is `ETUDE_MEMBERSHIP`, which etude-launch --elastic sets. Throws
 /// Error(value) for a variable that is missing or malformed. Source: TFConfigClusterResolver and SlurmClusterResolver
 /// of TensorFlow, and the environment variables that torchrun, srun and mpirun document.
 Cluster cluster_from_environment();
@@ -57,6 +60,9 @@ struct WorkerOptions {
   std::chrono::milliseconds timeout = std::chrono::minutes(30);
   /// The longest that a process waits until all others are connected.
   std::chrono::milliseconds connect_timeout = std::chrono::minutes(5);
+  /// The longest that a process may be silent, if processes may leave and join. It answers the server on a separate
+  /// thread, so that only a process that is stopped, or whose machine is lost, is silent. It is removed.
+  std::chrono::milliseconds silence = std::chrono::seconds(10);
 };
 
 /// Connects this process with those of its cluster, by Gloo over TCP, and returns when all of them are connected.

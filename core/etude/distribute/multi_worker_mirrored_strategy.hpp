@@ -7,6 +7,13 @@
 
 namespace etude {
 
+/// Options of MultiWorkerMirroredStrategy.
+struct MultiWorkerOptions {
+  /// Whether fit goes on when processes fail, with those that are left, and admits processes that are started again.
+  /// It needs processes that etude-launch --elastic has started.
+  bool elastic = false;
+};
+
 /// One replica of a model in each of several processes, on one machine or on many. Together they compute the steps of
 /// one model. All processes run the same program.
 ///
@@ -26,22 +33,31 @@ namespace etude {
 /// Weights, losses and metrics are those of one process, up to the order of sums, and predictions have the rows of all
 /// processes. After every step all processes hold the same variables, to the bit, and so do later runs with the same
 /// number of processes. Variables begin with the values of rank 0. run_eagerly computes whole batches in every process,
-/// so that it needs the data of all of them. Source: tf.distribute.MultiWorkerMirroredStrategy.
+/// so that it needs the data of all of them.
+///
+/// With `elastic`, the first fit survives the end of processes. Those that are left form a new group, return to the
+/// last step that all of them have completed, and go on: shards, gradients and metrics are then those of the smaller
+/// number. A process that etude-launch starts again joins them in fit, with the state of the others. Before, it is
+/// alone, and no chief. Every process must read the whole data, and the data must be able to return to earlier batches,
+/// which generators cannot. Each process keeps two copies of the state of fit. Callbacks return to the state of that
+/// step, too, and those of the chief end with it. A process that joins too late ends with status 0 in fit. After fit,
+/// the processes do not change any more. Source: tf.distribute.MultiWorkerMirroredStrategy.
 class MultiWorkerMirroredStrategy : public Strategy {
  public:
   /// Uses the default device. If the processes have different random seeds, all of them get that of rank 0. Throws
-  /// Error(value) for a device with its own memory, such as a GPU; CollectiveError if a process fails.
-  explicit MultiWorkerMirroredStrategy(std::shared_ptr<Workers> workers);
+  /// Error(value) for a device with its own memory, such as a GPU, and if `elastic` does not fit the way in which the
+  /// processes were started; CollectiveError if a process fails.
+  explicit MultiWorkerMirroredStrategy(std::shared_ptr<Workers> workers, MultiWorkerOptions options = {});
 
   std::string_view name() const override { return "MultiWorkerMirroredStrategy"; }
   int num_replicas_in_sync() const override { return workers_->count(); }
   Device& device(int) override { return device_; }
   void all_reduce(std::span<const ReplicaSum> bucket) override;
   Workers* workers() override { return workers_.get(); }
-  /// The rank of this process.
+  /// The rank of this process. If it is elastic, that may change during fit.
   int rank() const { return workers_->rank(); }
   /// Whether this process has rank 0. Only that one should write files, such as checkpoints.
-  bool is_chief() const { return rank() == 0; }
+  bool is_chief() const { return workers_->is_chief(); }
 
  private:
   std::shared_ptr<Workers> workers_;

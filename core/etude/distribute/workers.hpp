@@ -12,6 +12,8 @@
 
 namespace etude {
 
+class Membership;
+
 /// An operation of several processes that failed because one of them ended, or did not take part in time. Afterwards
 /// these processes cannot communicate any more: end the program, and start all of them again from a checkpoint.
 class CollectiveError : public Error {
@@ -39,6 +41,14 @@ class Workers : public Collective {
   virtual int rank() const = 0;
   /// The number of processes.
   virtual int count() const = 0;
+  /// Whether this process is the chief. A process that still has to join the others is none.
+  virtual bool is_chief() const { return rank() == 0; }
+  /// How often these processes have changed. After a change, steps are compiled again.
+  virtual int changes() const { return 0; }
+  /// How processes leave and join during fit; null if they cannot, or if that fit has ended.
+  virtual Membership* membership() { return nullptr; }
+  /// Whether these processes may change at all.
+  virtual bool elastic() const { return false; }
   bool in_host_memory() const override { return true; }
   /// Sums over the processes. Each Value of `bucket` has one part and one sum, those of this process. All processes get
   /// the same bits, and so do later runs with as many processes.

@@ -59,6 +59,10 @@ Context::Context(Config config)
       preempt(config_.preempt, files_, workers_, train),
       metric_(info.metric.value_or(config_.metric)),
       retention_(config_.retention) {
+  check(
+      !workers_ || !workers_->elastic(), ErrorKind::value, where,
+      "a trial in processes that may leave and join - expected processes that stay, because its chief writes the files "
+      "- start them without --elastic.");
   find_latest(info, checkpoint, workers_);
   if (metric_.starts_with("val_")) metric_.erase(0, 4);
   check(!metric_.empty(), ErrorKind::value, where,

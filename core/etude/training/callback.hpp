@@ -118,6 +118,9 @@ class Callback {
   virtual void set_model(Model* model) { model_ = model; }
   /// Called by the loop: its parameters.
   virtual void set_params(const CallbackParams& params) { params_ = params; }
+  /// In elastic training: processes left or joined, and fit returns to an earlier step. Called before restore(): closes
+  /// files that restore() opens again. The rank of this process may have changed.
+  virtual void on_members_change() {}
   /// The model whose loop runs.
   Model& model() const { return *model_; }
   /// The parameters of the loop.

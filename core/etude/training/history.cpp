@@ -48,6 +48,12 @@ CallbackState History::state() const {
   return state;
 }
 
+/// The earlier step may have been before the first epoch's end, which is no state.
+void History::on_members_change() {
+  epoch_.clear();
+  history_.clear();
+}
+
 void History::restore(const CallbackState& state) {
   epoch_.clear();
   history_.clear();

@@ -26,6 +26,7 @@ class History : public Callback {
   void on_epoch_end(int epoch, Logs& logs) override;
   CallbackState state() const override;
   void restore(const CallbackState& state) override;
+  void on_members_change() override;
 
  private:
   std::vector<int> epoch_;

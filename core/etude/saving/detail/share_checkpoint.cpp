@@ -18,7 +18,7 @@ std::string_view take(std::string_view& bytes) {
   std::uint64_t size = 0;
   if (bytes.size() >= sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
   check(bytes.size() >= sizeof size && size <= bytes.size() - sizeof size, ErrorKind::internal, "share_checkpoint",
-        "incomplete bytes - expected those of rank 0 - this is a defect of the library.");
+        "incomplete bytes - expected those of another rank - this is a defect of the library.");
   const std::string_view text = bytes.substr(sizeof size, static_cast<std::size_t>(size));
   bytes.remove_prefix(sizeof size + text.size());
   return text;
@@ -37,7 +37,7 @@ std::string bytes_of(const Checkpoint& checkpoint) {
 }
 
 Checkpoint checkpoint_in(std::string_view bytes) {
-  constexpr const char* where = "the checkpoint of rank 0";
+  constexpr const char* where = "the checkpoint of another rank";
   std::map<std::string, std::string_view> files;
   while (!bytes.empty()) {
     const std::string name(take(bytes));
@@ -52,14 +52,19 @@ Checkpoint checkpoint_in(std::string_view bytes) {
 
 }  // namespace
 
-void share_checkpoint(std::optional<Checkpoint>& checkpoint, Workers& workers) {
-  std::string bytes;
-  if (workers.rank() == 0 && checkpoint) bytes = bytes_of(*checkpoint);
-  bytes.resize(static_cast<std::size_t>(workers.all_gather(static_cast<std::int64_t>(bytes.size())).front()));
-  workers.broadcast(std::as_writable_bytes(std::span(bytes)));
-  if (workers.rank() == 0) return;
+void share_checkpoint(std::optional<Checkpoint>& checkpoint, Workers& workers, int root) {
+  const bool own = workers.rank() == root;
+  std::string bytes, all;
+  if (own && checkpoint) bytes = bytes_of(*checkpoint);
+  std::vector<std::size_t> sizes(static_cast<std::size_t>(workers.count()));
+  std::size_t& size = sizes[static_cast<std::size_t>(root)];
+  size = static_cast<std::size_t>(
+      workers.all_gather(static_cast<std::int64_t>(bytes.size()))[static_cast<std::size_t>(root)]);
+  all.resize(size);
+  workers.all_gather(std::as_bytes(std::span(bytes)), sizes, std::as_writable_bytes(std::span(all)).data());
+  if (own) return;
   checkpoint.reset();
-  if (!bytes.empty()) checkpoint = checkpoint_in(bytes);
+  if (!all.empty()) checkpoint = checkpoint_in(all);
 }
 
 }  // namespace etude

@@ -7,7 +7,7 @@
 
 namespace etude {
 
-/// Gives all processes the checkpoint of rank 0, or none.
-void share_checkpoint(std::optional<Checkpoint>& checkpoint, Workers& workers);
+/// Gives all processes the checkpoint of that rank, or none.
+void share_checkpoint(std::optional<Checkpoint>& checkpoint, Workers& workers, int root = 0);
 
 }  // namespace etude

@@ -6,6 +6,7 @@
 
 #include "etude/base/detail/clock.hpp"
 #include "etude/base/error.hpp"
+#include "etude/distribute/workers.hpp"
 #include "etude/execution/eager.hpp"
 #include "etude/graph/detail/difference.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -162,7 +163,10 @@ StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Repl
       replicas_(std::move(replicas)),
       options_(std::move(options)),
       arrays_(replicas_.strategy) {
-  if (replicas_.strategy->others()) step_ = with_common_logs(std::move(step_));
+  if (Workers* const workers = replicas_.strategy->others()) {
+    step_ = with_common_logs(std::move(step_));
+    changes_ = workers->changes();
+  }
 }
 StepFunction::~StepFunction() = default;
 
@@ -240,8 +244,15 @@ RowRange StepFunction::local_rows(const Batch& batch, int replicas, int replica)
   return rows_of(batch.size(), replicas, replica);
 }
 
+/// Plans are made for a number of processes. If it changed, a step that did not end is given up.
+void StepFunction::forget_outdated_plans() {
+  Workers* const workers = replicas_.strategy->others();
+  if (workers && std::exchange(changes_, workers->changes()) != workers->changes()) compiled_.clear();
+}
+
 bool StepFunction::prepare(const Batch& batch) {
   if (options_.run_eagerly) return false;
+  if (has_device_libraries) forget_outdated_plans();
   const auto found = std::ranges::find_if(compiled_, [&](const auto& compiled) { return compiled->key.fits(batch); });
   if (found == compiled_.begin() && found != compiled_.end()) return false;
   finish();  // keeps the order of the batches

@@ -99,6 +99,7 @@ class StepFunction {
   /// The shard of a batch that a replica of this process has, if it is divided among this number of replicas.
   RowRange local_rows(const Batch& batch, int replicas, int replica) const;
   void run_eagerly(const Batch& batch, Purpose purpose);
+  void forget_outdated_plans();
   void note_variables(const Graph& graph);
 
   std::function<StepResult(const StepData&)> step_;
@@ -109,6 +110,7 @@ class StepFunction {
   ResidentArrays arrays_;
   int traces_ = 0;
   std::int64_t samples_ = 0;
+  int changes_ = 0;  ///< of the processes, as in Workers
 };
 
 }  // namespace etude

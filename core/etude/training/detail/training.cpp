@@ -25,9 +25,20 @@ Task<> Training::prepare() {
   if (const Batch* example = data_.adapter().peek()) step_->rehearse(*example);
 }
 
+void Training::place_variables() {
+  std::vector<Variable> all = model_.all_variables();
+  all.insert(all.end(), step_->variables().begin(), step_->variables().end());
+  model_.strategy().place(all);
+}
+
 DataState Training::validation_state() const {
   const bool once = validation_ && validation_->adapter().passes() == Passes::one;
   return once ? validation_->adapter().state() : validation_state_;
+}
+
+void Training::restore_validation(DataState state) {
+  validation_ = nullptr;
+  validation_state_ = std::move(state);
 }
 
 void Training::set_validation(DataHandler& data) {

@@ -30,10 +30,13 @@ class Training {
   /// Creates all variables of a step, if it was not traced yet, so that their values can be restored. Call it before
   /// the data is restored.
   Task<> prepare();
+  /// Allocates these variables. With several processes, all of them call it at the same time.
+  void place_variables();
 
   /// The position in validation data of a single pass; empty for other data, and before the first validation.
   DataState validation_state() const;
-  void restore_validation(DataState state) { validation_state_ = std::move(state); }
+  /// Validation data that was set before is not used any more.
+  void restore_validation(DataState state);
   /// Sets the validation data. It continues from the restored state, if there is one.
   void set_validation(DataHandler& data);
 

@@ -4,7 +4,6 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
-#include "etude/data/detail/split.hpp"
 #include "etude/training/detail/training.hpp"
 #include "etude/training/detail/worker_adapter.hpp"
 #include "etude/training/progbar_logger.hpp"
@@ -15,16 +14,6 @@ namespace {
 std::vector<CallbackPtr> with_progress_bar(std::vector<CallbackPtr> callbacks, int verbose) {
   if (verbose) callbacks.push_back(std::make_shared<ProgbarLogger>());
   return callbacks;
-}
-
-AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, std::optional<std::int64_t> steps,
-                               const auto& loop) {
-  AdapterOptions options;
-  options.rows.batch_size = batch_size;
-  options.rows.steps = steps;
-  options.workers = loop.workers;
-  options.max_queue_size = loop.max_queue_size;
-  return options;
 }
 
 }  // namespace
@@ -100,83 +89,6 @@ Task<DataHandler> TrainingLoop::make_handler(const Data& data, const AdapterOpti
   once.may_be_exhausted = true;  // a second epoch means that fit validates again
   once.purpose = purpose;
   return make_handler(adapter_of(data, options, purpose), std::move(once));
-}
-
-Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
-  model_.check_compiled("fit");
-  give_turn_ = options.give_turn;
-  check(options.epochs >= 0 && options.initial_epoch >= 0, ErrorKind::value, "fit", "epochs = ", options.epochs,
-        ", initial_epoch = ", options.initial_epoch, " - expected numbers of 0 or more - change them.");
-  std::optional<Data> validation;
-  if (options.validation_data) validation = *options.validation_data;
-  if (options.validation_split != 0 && !validation) {
-    if (!data.is_arrays()) check_no_validation_split(options.validation_split);
-    auto [first, last] = train_validation_split(data.arrays(), options.validation_split);
-    data = std::move(first);
-    validation = std::move(last);
-  }
-  const int verbose = options.verbose < 0 ? 1 : options.verbose;
-  const bool endless = options.steps_per_epoch == -1;
-  AdapterOptions how = adapter_options(options.batch_size, endless ? std::nullopt : options.steps_per_epoch, options);
-  how.rows.shuffle = options.shuffle.shuffle();
-  DataHandlerOptions epochs;
-  epochs.initial_epoch = options.initial_epoch;
-  epochs.epochs = options.epochs;
-  epochs.steps_per_epoch = options.steps_per_epoch;
-  std::unique_ptr<DataAdapter> adapter = adapter_of(data, how, Purpose::training);
-  if (!options.class_weight.empty())
-    adapter = std::make_unique<ClassWeightAdapter>(std::move(adapter), options.class_weight);
-  DataHandler handler = co_await make_handler(std::move(adapter), std::move(epochs));
-
-  auto history = std::make_shared<History>();
-  std::vector<CallbackPtr> list = options.callbacks;
-  list.push_back(history);
-  CallbackList callbacks = list_of(std::move(list), {options.epochs, handler.inferred_steps(), verbose});
-  model_.stop_training() = false;
-  std::optional<DataHandler> validation_handler;
-  Training training(model_, handler, callbacks);
-  Training::Resumed& resumed = training.resumed;
-  training.step().select_on_devices(handler.adapter());
-
-  for (const CallbackPtr& callback : callbacks.callbacks()) callback->acquire();
-  co_await callbacks.run(Hook::train_begin, no_logs());
-  Logs logs = resumed.logs;
-  for (const int epoch : handler.enumerate_epochs()) {
-    if (resumed.stopped && !resumed.within_epoch) break;
-    model_.reset_metrics();
-    co_await callbacks.run(Hook::epoch_begin, epoch, no_logs());
-    bool ran = false;
-    if (!resumed.stopped)
-      ran = co_await run_steps(training.step(), handler, callbacks, Hook::train_batch_begin, Hook::train_batch_end,
-                               model_.stop_training());
-    // Without a batch the data was exhausted before: the epoch ends with the logs of the last epoch, and fit ends.
-    const bool ran_out = !ran && !resumed.within_epoch;
-    if (reads_later_) co_await fetch(Needs::logs);
-    if (ran) logs = fetched(training.step().logs());
-    resumed = {};
-
-    if (!ran_out && validation && options.validation_freq.due(epoch)) {
-      if (!validation_handler) {
-        const auto batch_size = options.validation_batch_size || !validation->has_rows() ? options.validation_batch_size
-                                                                                         : options.batch_size;
-        validation_handler.emplace(co_await make_handler(
-            *validation, adapter_options(batch_size, options.validation_steps, options), Purpose::validation));
-        training.set_validation(*validation_handler);
-        model_.test_function()->select_on_devices(validation_handler->adapter());
-      }
-      const Logs results = co_await run_validation(*validation_handler, callbacks);
-      for (std::size_t i = 0; i < results.size(); ++i) logs.set("val_" + results.name(i), results.value(i));
-    }
-    if (Watcher* const watcher = training.step().watcher()) watcher->hooks_follow();
-    co_await callbacks.run(Hook::epoch_end, epoch, logs);
-    if (PendingPtr others = turn(true)) co_await std::move(others);
-    if (model_.stop_training() || ran_out) break;
-  }
-  if (reads_later_) co_await fetch(Needs::variables);
-  if (options.epochs > 0) model_.finish_training();
-  co_await callbacks.run(Hook::train_end, logs);
-  if (reads_later_) co_await fetch(Needs::variables);  // the user may read them after fit
-  co_return history;
 }
 
 Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, Hook begin,

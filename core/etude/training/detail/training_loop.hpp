@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "etude/base/task.hpp"
+#include "etude/data/data.hpp"
 #include "etude/data/data_handler.hpp"
 #include "etude/training/detail/callback_list.hpp"
 #include "etude/training/detail/loop_model.hpp"
@@ -15,6 +16,8 @@
 #include "etude/training/options.hpp"
 
 namespace etude {
+
+class Membership;
 
 /// The loops of fit, evaluate and predict: epochs, executions, callbacks, validation. They are coroutines, which run
 /// without suspension if nothing must be awaited. Source: Model.fit in keras/engine/training.py (2.9).
@@ -53,6 +56,13 @@ class TrainingLoop {
   PendingPtr turn(bool epoch_over) const;
   /// The same after a trace. The option give_turn applies to executions and epochs only.
   PendingPtr turn_after_trace() const;
+  struct Fit;
+  /// All epochs of a fit, or those that are left.
+  Task<> run_epochs(Fit& fit);
+  /// The same with processes that may leave and join.
+  Task<> run_epochs(Fit& fit, Membership& membership);
+  /// The validation of an epoch.
+  Task<Logs> validate(Fit& fit);
   Task<Logs> run_validation(DataHandler& data, CallbackList& callbacks);
   /// The adapter of this process.
   std::unique_ptr<DataAdapter> adapter_of(const Data& data, const AdapterOptions& options, Purpose purpose) const;
@@ -81,6 +91,17 @@ class TrainingLoop {
   Logs none_;
   bool in_hook_ = false;
 };
+
+/// The options of a loop for its data.
+inline AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, std::optional<std::int64_t> steps,
+                                      const auto& loop) {
+  AdapterOptions options;
+  options.rows.batch_size = batch_size;
+  options.rows.steps = steps;
+  options.workers = loop.workers;
+  options.max_queue_size = loop.max_queue_size;
+  return options;
+}
 
 /// Runs predict of that model as a separate loop.
 Task<> predict_into(LoopModel& model, Data x, PredictOptions options, PredictionSink& sink);

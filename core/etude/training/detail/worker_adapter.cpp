@@ -35,6 +35,10 @@ std::string_view policy_of(const Dataset& dataset, Purpose purpose, Workers& wor
   check_equal(workers, std::ranges::find(policies, policy) - policies.begin(), "auto_shard_policy",
               "run the same program in them.");
   const std::int64_t files = dataset.file_count();
+  check(!workers.elastic() || policy == "auto" || policy == "data", ErrorKind::value, where, "auto_shard_policy = \"",
+        policy,
+        "\" with elastic = true - expected \"data\", because the data of a process that ends is lost - set it.");
+  if (workers.elastic()) return "data";
   // The files of a dataset that each process reads alone may differ.
   if (policy != "off")
     check_equal(workers, files, "the number of files,",
@@ -80,6 +84,10 @@ std::unique_ptr<DataAdapter> worker_adapter(const Data& data, const AdapterOptio
     return std::make_unique<WorkerAdapter>(std::move(own), workers, pieces, passes);
   };
   if (std::holds_alternative<DatasetCreator>(data.kind())) {
+    check(
+        !workers.elastic(), ErrorKind::value, where,
+        "a DatasetCreator with elastic = true - expected data that every process reads, because the data of a process "
+        "that ends is lost - pass a Dataset.");
     AdapterOptions own = options;
     own.context = {workers.count(), workers.rank(), workers.count()};
     return adapter_of(data.adapter(own), 1, Passes::one);

@@ -12,9 +12,9 @@ namespace etude {
 
 /// The adapter of this process, one of several. A dataset is divided by its DatasetOptions, and predict divides files
 /// only by rows, so that their order is kept. The dataset of a DatasetCreator belongs to this process alone. All other
-/// data is read by every process. Throws Error(value) in all processes if the policy does not fit, or differs between
-/// them. Source: DistributedDataset in tensorflow/python/distribute/input_lib.py, and Model.predict in
-/// keras/engine/training.py (2.9).
+/// data is read by every process. Elastic processes read all data. Throws Error(value) in all processes if the policy
+/// does not fit, or differs between them. Source: DistributedDataset in tensorflow/python/distribute/input_lib.py, and
+/// Model.predict in keras/engine/training.py (2.9).
 std::unique_ptr<DataAdapter> worker_adapter(const Data& data, const AdapterOptions& options, Purpose purpose,
                                             Workers& workers);
 

@@ -1,0 +1,168 @@
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+#include "etude/base/error.hpp"
+#include "etude/distribute/cluster.hpp"
+#include "gloo/launch.hpp"
+#include "gloo/membership_server.hpp"
+#include "gloo/sockets.hpp"
+
+namespace etude::launch {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr int preempted = exit_after_signal + SIGTERM;  // the status of a process that saved its work after SIGTERM
+
+std::string secret() {
+  return cluster_from_environment([](const std::string& name) -> std::optional<std::string> {
+           const char* const value = name.starts_with("ETUDE_SECRET") ? std::getenv(name.c_str()) : nullptr;
+           return value ? std::optional<std::string>(value) : std::nullopt;
+         })
+      .secret;
+}
+
+/// The process that serves the membership. It writes the ids of processes that it removes, and 0 when training has
+/// ended.
+class MembershipProcess {
+ public:
+  explicit MembershipProcess(int size) {
+    std::string reason;
+    sockets::Socket listening = sockets::listen_at({"127.0.0.1", "0"}, reason);
+    std::array<int, 2> ends{};
+    if (!listening || ::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
+    from_ = sockets::Socket(ends[0]);
+    const sockets::Socket to(ends[1]);
+    ::setenv("ETUDE_MEMBERSHIP", ("127.0.0.1:" + std::to_string(sockets::port_of(listening))).c_str(), 1);
+    const pid_t parent = ::getpid();
+    process_ = ::fork();
+    if (process_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(exit_not_started);
+    const auto say = [&](pid_t number) {
+      if (::write(to.get(), &number, sizeof number) != sizeof number) ::_exit(exit_not_started);
+    };
+    try {
+      MembershipServer(std::move(listening), {size, secret(), "127.0.0.1", say, [&] { say(0); }}).serve();
+    } catch (const Error& error) {
+      std::fprintf(stderr, "etude-launch: %s\n", error.what());
+    }
+    ::_exit(exit_not_started);
+  }
+  ~MembershipProcess() {
+    if (process_ <= 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  MembershipProcess(const MembershipProcess&) = delete;
+  MembershipProcess& operator=(const MembershipProcess&) = delete;
+
+  bool started() const { return process_ > 0; }
+  int events() const { return from_.get(); }
+  /// The next number; none if there is none yet.
+  std::optional<pid_t> next() const {
+    pid_t number = 0;
+    return ::read(from_.get(), &number, sizeof number) == sizeof number ? std::optional(number) : std::nullopt;
+  }
+
+ private:
+  sockets::Socket from_;
+  pid_t process_ = -1;
+};
+
+class ElasticGroup {
+ public:
+  explicit ElasticGroup(Run& run) : run_(run), membership_(run.options.processes) {}
+
+  int run() {
+    cluster_ = addresses(run_.options.processes);
+    if (!membership_.started() || cluster_.empty()) return exit_not_started;
+    failures_.resize(static_cast<std::size_t>(run_.options.processes));
+    for (int rank = 0; rank < run_.options.processes; ++rank) children_.push_back(start(run_, rank, cluster_));
+    while (running()) {
+      if (const int number = next_signal(run_, timeout(), membership_.events())) signal(number);
+      while (const std::optional<pid_t> number = membership_.next()) note(*number);
+      collect();
+    }
+    if (over_) return late_failure_;
+    if (std::ranges::find(failures_, preempted) != failures_.end()) return preempted;
+    const auto first = std::ranges::find_if(failures_, [](int code) { return code != 0; });
+    return first == failures_.end() ? 0 : *first;
+  }
+
+ private:
+  bool running() const {
+    return std::ranges::any_of(children_, [](pid_t child) { return child > 0; });
+  }
+  void signal(int number) const {
+    for (const pid_t child : children_)
+      if (child > 0) ::kill(child, number);
+  }
+  int timeout() const {
+    if (!kill_at_) return -1;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*kill_at_ - steady_clock::now()).count();
+    if (left <= 0) signal(SIGKILL);
+    return static_cast<int>(std::clamp<std::int64_t>(left, 10, 60'000));
+  }
+
+  void note(pid_t number) {
+    if (number == 0)
+      over_ = true;
+    else if (std::ranges::find(children_, number) != children_.end())
+      ::kill(number, SIGKILL);
+  }
+
+  void collect() {
+    for (std::size_t rank = 0; rank < children_.size(); ++rank) {
+      int status = 0;
+      if (children_[rank] <= 0 || ::waitpid(children_[rank], &status, WNOHANG) != children_[rank]) continue;
+      children_[rank] = 0;
+      if (code_of(status) != 0) fail(static_cast<int>(rank), status);
+    }
+  }
+
+  /// During the training, the others go on. After it, they end, as without --elastic.
+  void fail(int rank, int status) {
+    const int code = code_of(status);
+    const bool was_preempted = WIFEXITED(status) && code == preempted;  // as all others will be
+    failures_[static_cast<std::size_t>(rank)] = code;
+    if (over_ || code == exit_not_started) {
+      if (late_failure_ == 0) late_failure_ = code;
+      if (!kill_at_) {
+        signal(SIGTERM);
+        kill_at_ = steady_clock::now() + std::chrono::milliseconds(static_cast<int>(1e3 * run_.options.grace));
+      }
+      return;
+    }
+    if (was_preempted || run_.stopped != 0 || run_.restarts >= run_.options.max_restarts) return;
+    ++run_.restarts;
+    failures_[static_cast<std::size_t>(rank)] = 0;
+    std::fprintf(stderr, "etude-launch: process %d ended with status %d: restart %d of %d\n", rank, code, run_.restarts,
+                 run_.options.max_restarts);
+    children_[static_cast<std::size_t>(rank)] = start(run_, rank, cluster_);
+  }
+
+  Run& run_;
+  MembershipProcess membership_;
+  std::string cluster_;
+  std::vector<pid_t> children_;  ///< by rank; 0 after its end
+  std::optional<steady_clock::time_point> kill_at_;
+  std::vector<int> failures_;  ///< by rank; 0 if there was none, or if it was started again
+  int late_failure_ = 0;       ///< the first after the training
+  bool over_ = false;
+};
+
+}  // namespace
+
+int run_elastic(Run& run) { return ElasticGroup(run).run(); }
+
+}  // namespace etude::launch
