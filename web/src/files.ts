@@ -1,3 +1,5 @@
+import type { Mirror } from './mirror.js';
+
 /** A file that is written by appending: the result of the option `open` of callbacks. Its functions are synchronous. */
 export interface FileSink {
   append(bytes: Uint8Array): void;
@@ -43,6 +45,10 @@ export interface Files {
   kind(path: string): 'none' | 'file' | 'folder';
   /** The function that releases the lock; undefined if it is held elsewhere. */
   lock(path: string): (() => void) | undefined;
+  /** Waits until all writes so far are kept. Files that are written at once have none. */
+  saved?(): Promise<void>;
+  /** What keeps these files, if that is a page. */
+  mirror?: Mirror;
 }
 
 /** Files whose bytes come later, for calls of the module that return a promise. */

@@ -23,6 +23,7 @@ export { Constraint, Initializer, LearningRateSchedule, Loss, Metric, Optimizer,
 export type { CustomConstraint, CustomInitializer, CustomLoss, CustomMetric, CustomOptimizer, CustomRegularizer, CustomSchedule } from './custom.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
+export * as experiment from './experiment.js';
 export type {
   Callback as NativeCallback,
   Dataset,

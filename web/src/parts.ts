@@ -9,19 +9,20 @@ import { EtudeError, describe, fail, nativeError } from './error.js';
  * has the .h5 files of Keras 2, and loads 'formats', too; 'archives' reads and writes ZIP archives, such as .npz and .keras;
  * 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and swapEmaWeights; 'preprocessing' has the layers
  * that preprocess, such as resizing and textVectorization, and featureSpace;
+ * 'experiment' has trials and searches, and loads 'saving', too;
  * 'extras' has rare classes: layers of three axes such as conv3d, convLstm2d, adaptive pooling, einsumDense, ioU and
  * correlations, circle and ctc, lion, adafactor and multiOptimizer, among others, and profiler, model.explain and
  * et.ops.einsum.
  * bindings/parts.mjs in the sources lists them.
  */
-export type Part = 'data' | 'saving' | 'formats' | 'tfjs' | 'keras2' | 'archives' | 'callbacks' | 'preprocessing' | 'extras';
-export const allParts: readonly Part[] = ['data', 'saving', 'formats', 'tfjs', 'keras2', 'archives', 'callbacks', 'preprocessing', 'extras'];
+export type Part = 'data' | 'saving' | 'formats' | 'tfjs' | 'keras2' | 'archives' | 'callbacks' | 'experiment' | 'preprocessing' | 'extras';
+export const allParts: readonly Part[] = ['data', 'saving', 'formats', 'tfjs', 'keras2', 'archives', 'callbacks', 'experiment', 'preprocessing', 'extras'];
 
 /** The parts that this import of the package has: of etude-ml/lite its own part "saving" alone. */
 const present: readonly Part[] = isLite ? ['saving'] : allParts;
 
 /** The part that another one calls, so that it is loaded first: `within` of bindings/parts.mjs. */
-export const calledBy: Readonly<Partial<Record<Part, Part>>> = { formats: 'saving', tfjs: 'saving', keras2: 'formats' };
+export const calledBy: Readonly<Partial<Record<Part, Part>>> = { formats: 'saving', tfjs: 'saving', keras2: 'formats', experiment: 'saving' };
 /** A part after those that it calls. */
 export function withCalled(part: Part): Part[] {
   const called = calledBy[part];

@@ -84,10 +84,10 @@ void check_id(const std::string& id, const char* name) {
         "\" - expected letters, digits, \".\", \"_\" and \"-\" - choose another id.");
 }
 
-ClusterInfo cluster_info(const std::shared_ptr<Vfs>& files) {
+ClusterInfo cluster_info(const std::shared_ptr<Vfs>& files, const std::string& trial_file) {
   const char* const variable = std::getenv(trial_variable);
-  if (!variable || !*variable) return {};
-  const std::string path = variable;
+  const std::string path = trial_file.empty() && variable ? variable : trial_file;
+  if (path.empty()) return {};
   const std::shared_ptr<Vfs> chosen = vfs_or_host(files, where);
   check(chosen->kind(path) == PathKind::file, ErrorKind::io, where, "ETUDE_TRIAL = \"", path,
         "\", where there is no file - expected the path of the trial's file - unset the variable to run without one.");
