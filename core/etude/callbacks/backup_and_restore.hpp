@@ -90,6 +90,7 @@ class BackupAndRestore : public Callback {
   CallbackState state() const override;
   void restore(const CallbackState& state) override { saves_.restore(state); }
   bool runs_last() const override { return true; }
+  bool needs_each_execution() const override { return !saves_.each_epoch() || options_.save_before_preemption; }
   void release() noexcept override;
 
  private:

@@ -118,6 +118,11 @@ class Callback {
   virtual void set_model(Model* model) { model_ = model; }
   /// Called by the loop: its parameters.
   virtual void set_params(const CallbackParams& params) { params_ = params; }
+  /// Whether it takes part in every execution. With a ParameterServerStrategy all steps of an epoch are one execution,
+  /// and fit refuses such a callback. Default: whether needs() says that its hooks of training batches read anything.
+  virtual bool needs_each_execution() const {
+    return needs(Hook::train_batch_begin) != Needs::nothing || needs(Hook::train_batch_end) != Needs::nothing;
+  }
   /// The model whose loop runs.
   Model& model() const { return *model_; }
   /// The parameters of the loop.

@@ -5,6 +5,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/data/detail/split.hpp"
+#include "etude/training/detail/remote_steps.hpp"
 #include "etude/training/detail/training.hpp"
 #include "etude/training/detail/worker_adapter.hpp"
 #include "etude/training/progbar_logger.hpp"
@@ -78,12 +79,21 @@ void TrainingLoop::keep_logs() const {
 
 std::unique_ptr<DataAdapter> TrainingLoop::adapter_of(const Data& data, const AdapterOptions& options,
                                                       Purpose purpose) const {
+  if (RemoteSteps* const remote = model_.strategy().remote(); remote && purpose != Purpose::prediction) {
+    const auto* const creator = std::get_if<DatasetCreator>(&data.kind());
+    if (creator) return std::make_unique<RemoteAdapter>(*creator, options.rows.steps, *remote);
+    check(purpose != Purpose::training, ErrorKind::value, model_.strategy().name(), data.to_string(),
+          " as training data - expected a DatasetCreator, by which the workers create their datasets - pass one.");
+  }
   if (Workers* const workers = model_.strategy().others()) return worker_adapter(data, options, purpose, *workers);
   return data.adapter(options);
 }
 
 Task<DataHandler> TrainingLoop::make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options) {
   options.steps_per_execution = model_.steps_per_execution();
+  // Other processes run all steps of an epoch before a callback sees their results.
+  if (has_device_libraries && dynamic_cast<RemoteAdapter*>(adapter.get()))
+    options.steps_per_execution = options.steps_per_epoch.value_or(1);
   DataHandler handler(std::move(adapter), std::move(options));
   if (!model_.built()) {
     if (PendingPtr pending = handler.adapter().fetch()) co_await std::move(pending);
@@ -115,7 +125,9 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
     data = std::move(first);
     validation = std::move(last);
   }
-  const int verbose = options.verbose < 0 ? 1 : options.verbose;
+  const bool remote = model_.strategy().remote() != nullptr;
+  if (remote) check_remote_fit(options);
+  const int verbose = options.verbose < 0 ? (remote ? 2 : 1) : options.verbose;
   const bool endless = options.steps_per_epoch == -1;
   AdapterOptions how = adapter_options(options.batch_size, endless ? std::nullopt : options.steps_per_epoch, options);
   how.rows.shuffle = options.shuffle.shuffle();
@@ -137,6 +149,7 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
   Training training(model_, handler, callbacks);
   Training::Resumed& resumed = training.resumed;
   training.step().select_on_devices(handler.adapter());
+  if (remote) co_await training.prepare();
 
   for (const CallbackPtr& callback : callbacks.callbacks()) callback->acquire();
   co_await callbacks.run(Hook::train_begin, no_logs());
@@ -147,12 +160,12 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
     co_await callbacks.run(Hook::epoch_begin, epoch, no_logs());
     bool ran = false;
     if (!resumed.stopped)
-      ran = co_await run_steps(training.step(), handler, callbacks, Hook::train_batch_begin, Hook::train_batch_end,
+      ran = co_await run_epoch(training.step(), handler, callbacks, Hook::train_batch_begin, Hook::train_batch_end,
                                model_.stop_training());
     // Without a batch the data was exhausted before: the epoch ends with the logs of the last epoch, and fit ends.
     const bool ran_out = !ran && !resumed.within_epoch;
     if (reads_later_) co_await fetch(Needs::logs);
-    if (ran) logs = fetched(training.step().logs());
+    if (ran) logs = logs_of(training.step());
     resumed = {};
 
     if (!ran_out && validation && options.validation_freq.due(epoch)) {
@@ -276,11 +289,11 @@ Task<Logs> TrainingLoop::run_validation(DataHandler& data, CallbackList& callbac
   co_await callbacks.run(Hook::test_begin, no_logs());
   bool ran = false;
   for ([[maybe_unused]] const int epoch : data.enumerate_epochs())
-    ran = co_await run_steps(*test_function, data, callbacks, Hook::test_batch_begin, Hook::test_batch_end,
+    ran = co_await run_epoch(*test_function, data, callbacks, Hook::test_batch_begin, Hook::test_batch_end,
                              model_.stop_evaluating());
   // Exhausted validation data of a single pass has no logs.
   if (reads_later_) co_await fetch(Needs::logs);
-  Logs logs = ran ? fetched(test_function->logs()) : Logs();
+  Logs logs = ran ? logs_of(*test_function) : Logs();
   co_await callbacks.run(Hook::test_end, logs);
   co_return logs;
 }
@@ -289,7 +302,9 @@ Task<Logs> TrainingLoop::evaluate(Data data, EvaluateOptions options) {
   model_.check_compiled("evaluate");
   DataHandler handler =
       co_await make_handler(data, adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
-  const int verbose = options.verbose < 0 ? 1 : options.verbose;
+  const bool remote = has_device_libraries && dynamic_cast<RemoteAdapter*>(&handler.adapter());
+  if (remote) check_remote_loop(options.verbose, options.callbacks);
+  const int verbose = options.verbose < 0 ? (remote ? 2 : 1) : options.verbose;
   CallbackList callbacks = list_of(options.callbacks, {1, handler.inferred_steps(), verbose});
   co_return co_await run_validation(handler, callbacks);
 }
