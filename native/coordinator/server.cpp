@@ -155,17 +155,18 @@ class Server final : private kj::TaskSet::ErrorHandler {
  private:
   kj::Promise<void> accept(schema::Task::Client task) {
     schema::Task::Client again = task;
-    return receiver_->accept().then(
-        [this, task = kj::mv(task)](kj::Own<kj::AsyncIoStream> stream) mutable {
-          if (strangers_ < most_strangers) tasks_.add(serve(kj::mv(stream), task));
-          return accept(kj::mv(task));
-        },
-        // For example, there are too many open files.
-        [this, again = kj::mv(again)](kj::Exception&&) mutable {
-          return io_.provider->getTimer()
-              .afterDelay(duration_of(accept_pause))
-              .then([this, again = kj::mv(again)]() mutable { return accept(kj::mv(again)); });
-        });
+    return kj::evalNow([this] { return receiver_->accept(); })
+        .then(
+            [this, task = kj::mv(task)](kj::Own<kj::AsyncIoStream> stream) mutable {
+              if (strangers_ < most_strangers) tasks_.add(serve(kj::mv(stream), task));
+              return accept(kj::mv(task));
+            },
+            // For example, there are too many open files.
+            [this, again = kj::mv(again)](kj::Exception&&) mutable {
+              return io_.provider->getTimer()
+                  .afterDelay(duration_of(accept_pause))
+                  .then([this, again = kj::mv(again)]() mutable { return accept(kj::mv(again)); });
+            });
   }
 
   kj::Promise<void> serve(kj::Own<kj::AsyncIoStream> stream, schema::Task::Client task) {
