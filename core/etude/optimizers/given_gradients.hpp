@@ -22,6 +22,7 @@ class GivenGradients {
     Value gradient;
   };
 
+  /// Begins to collect.
   GivenGradients();
   ~GivenGradients();
   GivenGradients(const GivenGradients&) = delete;
