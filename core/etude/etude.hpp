@@ -68,6 +68,7 @@
 #include "etude/training/history.hpp"
 #include "etude/training/model.hpp"
 #include "etude/training/model_to_dot.hpp"
+#include "etude/training/parameter_server_strategy.hpp"
 #include "etude/training/plot_model.hpp"
 #include "etude/training/prediction_stream.hpp"
 #include "etude/training/progbar_logger.hpp"

@@ -141,7 +141,7 @@ kj::Own<kj::AsyncIoStream> Connection::connect(const ServerCluster& cluster, soc
       const std::string own = secret::random_bytes();
       Message greeting{hello,
                        {cluster.task, std::to_string(cluster.index), to_.task + " " + std::to_string(to_.index), own,
-                        "1"}};  // the version of the messages
+                        "2"}};  // the version of the messages
       const auto& fields = greeting.fields;
       greeting.fields.push_back(secret::proof(
           cluster.secret, "client", {first->fields[0], fields[0], fields[1], fields[2], fields[3], fields[4]}));

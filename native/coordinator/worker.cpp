@@ -32,13 +32,22 @@ class FunctionThread::Context final : public WorkerContext {
     auto& [id, iterator] = iterators_[name];
     if (!iterator || id != found->id) {
       const InputContext context{.num_input_pipelines = count(), .input_pipeline_id = index()};
-      iterator.emplace(program_.datasets.at(name).dataset_fn(context));
+      const auto creator = program_.datasets.find(name);
+      check(creator != program_.datasets.end(), ErrorKind::value, "worker", "no dataset ", name,
+            " - expected one of the program - run the same program in all processes.");
+      iterator.emplace(creator->second.dataset_fn(context));
       id = found->id;
     }
     std::optional<Batch> batch = iterator->next().get();
     check(batch.has_value(), ErrorKind::data, "worker", "the dataset ", name,
           " has ended - expected as many batches as the functions take - call repeat().");
     return std::move(*batch);
+  }
+
+  Batch next() override {
+    check(datasets_.size() == 1, ErrorKind::value, "worker", datasets_.size(),
+          " datasets - expected one - pass the name of one to next().");
+    return next(datasets_.front().name);
   }
 
   std::vector<Tensor> call(Job& job) {

@@ -311,6 +311,9 @@ std::shared_ptr<StepFunction> Model::make_train_function(bool force) {
   if (!train_function_ || force)
     train_function_ = make_function(
         [this](const StepData& data) {
+          if (has_device_libraries)
+            if (std::vector<Variable>* const given = strategy()->given_variables())
+              return trace_gradients(data, *given);
           StepResult result{train_step(data), {}};
           warn_of_idle_step();
           return result;

@@ -283,6 +283,7 @@ class Model : public Layer {
   std::vector<Variable> all_variables() const;
   void place_variables(const Graph& graph);
   void warn_of_idle_step();
+  StepResult trace_gradients(const StepData& data, std::vector<Variable>& given);
   void check_scope() const;
   void check_created_in_scope(const Optimizer& optimizer, CompileOptions& options) const;
 
