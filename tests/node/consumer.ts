@@ -268,3 +268,26 @@ export const parts: [et.ImageDataset, et.ImageDataset] = et.utils.imageDatasetFr
 void [model.fit(photos, { validationData: parts[1] }), photos.batch(2), photos.classNames[0]];
 export const picture: Promise<et.Tensor> = et.utils.loadImg('photo.png', { targetSize: 64, decode: async (bytes) => et.tensor(bytes, [1, 1, -1]) });
 export const drawn: Promise<string> = et.plotModel(model, { toFile: 'model.svg', showShapes: true, viz: { renderString: (dot) => dot } });
+
+class Timed extends et.Model {
+  override makeTrainFunction(force?: boolean): et.TrainFunction {
+    const runSteps = super.makeTrainFunction(force);
+    return async (batches) => ({ ...(await runSteps(batches)), seconds: 1 });
+  }
+  override makePredictFunction(force?: boolean): et.PredictFunction {
+    const runSteps = super.makePredictFunction(force);
+    return async (batches: et.ExecutionBatches) => {
+      const { value } = await batches.next();
+      return runSteps([value]);
+    };
+  }
+}
+export const timed: et.Model = new Timed({ name: 'timed' });
+export const tested: et.Model = et.sequential([], {
+  makeTestFunction(force) {
+    const runSteps = this.makeTestFunction(force);
+    return (batches) => runSteps(batches);
+  },
+});
+et.setEpsilon(et.epsilon());
+et.setImageDataFormat(et.imageDataFormat());

@@ -39,6 +39,7 @@ class TrainingLoop {
   static void check_outside_steps(const char* method);
 
  private:
+  friend class LoopBatches;
   /// The callbacks, the progress bar included.
   CallbackList list_of(std::vector<CallbackPtr> callbacks, const CallbackParams& params);
   /// One epoch's executions, until `stop`: the inner loop of fit, evaluate and predict. Returns false if there was no
@@ -80,6 +81,20 @@ class TrainingLoop {
   std::vector<std::pair<Variable, Tensor>> lent_;
   Logs none_;
   bool in_hook_ = false;
+};
+
+/// What a loop does in one execution, for functions that replace its steps.
+struct LoopExecution {
+  TrainingLoop& loop;
+  StepFunction& function;
+  DataHandler& data;
+  CallbackList& callbacks;
+  /// The hook that comes before the first batch, its step, and whether it was called.
+  Hook begin;
+  std::int64_t step;
+  bool& begun;
+  /// The receiver of predict's outputs; null for other loops.
+  PredictionSink* sink;
 };
 
 /// Runs predict of that model as a separate loop.
