@@ -29,7 +29,7 @@ export const parts = {
     functions: ['make_space'],
   },
   extras: {
-    bindings: [],
+    bindings: ['execution'],
     calls: ['explain', 'ops.einsum'],
     classes: [
       // Layers: of three axes, and rare ones.

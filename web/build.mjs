@@ -103,7 +103,7 @@ const classes = [
 ];
 writeFileSync(
   'wasm/options.d.mts',
-  imports('CallbackLike, DataLike, FileSink, HttpPost, LayerLike, Nested, StepData, StepLogs, TensorLike, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
+  imports('CallbackLike, DataLike, FileSink, HttpPost, LayerLike, Nested, PredictFunction, StepData, StepLogs, TensorLike, TrainFunction, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
 );
 // Factories are classes in camelCase; what differs is spelled differently in letters' case alone.
 const namesOf = (family, classes) => {

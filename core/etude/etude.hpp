@@ -2,6 +2,7 @@
 
 /// Étude: all public headers.
 #include "etude/activations/activations.hpp"
+#include "etude/base/backend.hpp"
 #include "etude/base/dtype.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"

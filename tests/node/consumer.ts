@@ -277,3 +277,25 @@ export const found: Promise<et.experiment.SearchResult> = et.experiment.runSearc
 void et.experiment.runSearch({ searcher: { name: 'best', metric: 'loss' }, hyperparameters: space }, { worker: 'trial.js' });
 // @ts-expect-error: no such option
 void context.then((trial) => trial.fit(model, [[1]], [[1]], {}, { checkpoints: 5 }));
+class Timed extends et.Model {
+  override makeTrainFunction(force?: boolean): et.TrainFunction {
+    const runSteps = super.makeTrainFunction(force);
+    return async (batches) => ({ ...(await runSteps(batches)), seconds: 1 });
+  }
+  override makePredictFunction(force?: boolean): et.PredictFunction {
+    const runSteps = super.makePredictFunction(force);
+    return async (batches: et.ExecutionBatches) => {
+      const { value } = await batches.next();
+      return runSteps([value]);
+    };
+  }
+}
+export const timed: et.Model = new Timed({ name: 'timed' });
+export const tested: et.Model = et.sequential([], {
+  makeTestFunction(force) {
+    const runSteps = this.makeTestFunction(force);
+    return (batches) => runSteps(batches);
+  },
+});
+et.setEpsilon(et.epsilon());
+et.setImageDataFormat(et.imageDataFormat());

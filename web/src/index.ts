@@ -16,7 +16,7 @@ import { factories, family, late, opFamily, type Family, type OpFamily } from '.
 import type * as options from './options.mjs';
 import { serialization, type Serialization } from './serialization.js';
 
-export { devices, epsilon, floatx, imageDataFormat, type Device } from './backend.js';
+export { devices, floatx, type Device } from './backend.js';
 export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData, type NamedTensors } from './batch.js';
 export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs, type PredictLogs } from './callback.js';
 export { Constraint, Initializer, LearningRateSchedule, Loss, Metric, Optimizer, Regularizer } from './custom.js';
@@ -42,6 +42,7 @@ export type {
   Variable,
   VocabularyLayer,
 } from './etude.mjs';
+export type { ExecutionBatches, PredictFunction, TrainFunction } from './execution.js';
 export type { FileSink } from './files.js';
 export type { DecodeImage, DecodedImage, ImageDataset, ImageDatasetOptions, LoadImgOptions } from './images.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
@@ -148,6 +149,16 @@ export const setRandomSeed = /* @__PURE__ */ late('setRandomSeed');
 export const setDtypePolicy = /* @__PURE__ */ late('setDtypePolicy');
 /** The policy that new layers have. */
 export const dtypePolicy = /* @__PURE__ */ late('dtypePolicy');
+/** The small number by which losses, metrics, constraints and layers avoid a division by 0, as in Keras: 1e-7. */
+export const epsilon = /* @__PURE__ */ late('epsilon');
+/** Sets it, for models whose steps are traced from here on. */
+export const setEpsilon = /* @__PURE__ */ late('setEpsilon');
+/** The default of the option `dataFormat` of layers: 'channels_last', unless it was set. */
+export const imageDataFormat = /* @__PURE__ */ late('imageDataFormat');
+/** Sets it, 'channels_last' or 'channels_first', for layers that are made from here on. */
+export const setImageDataFormat = /* @__PURE__ */ late('setImageDataFormat');
+/** Sets the dtype of variables: 'float32', since the module computes no other. For half precision: setDtypePolicy. */
+export const setFloatx = /* @__PURE__ */ late('setFloatx');
 /**
  * The milliseconds that training runs before it yields to the page or Node.js, after a step or a trace. Default: 16.
  * For one fit: yieldEvery.

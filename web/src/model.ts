@@ -2,6 +2,7 @@ import type { BatchGenerator } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
 import { fail } from './error.js';
 import type * as native from './etude.mjs';
+import { Executions, type PredictFunction, type TrainFunction } from './execution.js';
 import { givesBatches, isColumns, isLazyArray, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
 import type { Files } from './files.js';
 import type { Layer } from './layer.js';
@@ -38,8 +39,9 @@ type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset
  *       }
  *     }
  *
- * Such a class defines `call`, and may define the steps below, `computeLoss`, `computeMetrics` and `metrics`. The layers in
- * its properties, also in arrays, are those of the model. Its weights are saved, but not the class.
+ * Such a class defines `call`, and may define the steps below, `computeLoss`, `computeMetrics`, `makeTrainFunction` and
+ * similar ones, and `metrics`. The layers in its properties, also in arrays, are those of the model. Its weights are saved,
+ * but not the class.
  *
  * Its steps may be written in JavaScript, as synchronous functions of Values: each is traced once per shape of batch and then
  * replayed as compiled code.
@@ -60,6 +62,8 @@ export class Model extends LayerBase {
   /** Makes the handle of a class that extends this one, when it is first used: then its layers are in its properties. */
   #begin: (() => native.Model) | undefined;
   readonly #steps: options.SequentialOptions;
+  readonly #executions = new Executions();
+  readonly #link: Link;
 
   /** Of a class that extends this one: its name, and whether it is trained. */
   constructor(options?: ModelClassOptions);
@@ -68,7 +72,7 @@ export class Model extends LayerBase {
   constructor(given: ModelClassOptions | ((link: Link) => native.Model) = {}, steps: options.SequentialOptions = {}) {
     super();
     this.#steps = steps;
-    const link = linkTo<Model>(this, Model.#find);
+    const link = (this.#link = linkTo<Model>(this, Model.#find));
     if (typeof given === 'function') {
       this.#handle = given(link);
       return;
@@ -107,7 +111,8 @@ export class Model extends LayerBase {
   predictStep?(data: StepData): Nested<Value>;
 
   static #find(this: void, model: Model, step: string): unknown {
-    return model.#steps[step as keyof options.SequentialOptions];
+    const given = model.#steps[step as keyof options.SequentialOptions];
+    return model.#executions.called(step, given, model.#link, () => module.model_predictionKeys(model.handle)) ?? given;
   }
 
   /** Configures the training. Keeps the weights. */
@@ -167,12 +172,14 @@ export class Model extends LayerBase {
   trainOnBatch(x: ColumnGroup, y: ColumnGroup | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
   trainOnBatch(x: ColumnGroup, y?: ColumnGroup, options?: BatchOptions): number | number[];
   trainOnBatch(x: ColumnGroup, y?: ColumnGroup, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+    this.#executions.refuseSingle('makeTrainFunction', this.#steps.makeTrainFunction, 'trainOnBatch', 'fit');
     return module.trainOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
   /** Loss and metrics of one batch. */
   testOnBatch(x: ColumnGroup, y: ColumnGroup | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
   testOnBatch(x: ColumnGroup, y?: ColumnGroup, options?: BatchOptions): number | number[];
   testOnBatch(x: ColumnGroup, y?: ColumnGroup, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+    this.#executions.refuseSingle('makeTestFunction', this.#steps.makeTestFunction, 'testOnBatch', 'evaluate');
     return module.testOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
   /** The outputs for one batch, in the form of predict. */
@@ -181,6 +188,7 @@ export class Model extends LayerBase {
   }
   /** The same for a model of several outputs: a Tensor for each. */
   predictOutputsOnBatch(x: ColumnGroup): Tensor[] {
+    this.#executions.refuseSingle('makePredictFunction', this.#steps.makePredictFunction, 'predictOnBatch', 'predict');
     return module.predictOnBatch(this.handle, { x } as Columns);
   }
 
@@ -209,6 +217,34 @@ export class Model extends LayerBase {
   /** Within a step: updates loss and metrics and returns their current values: the result of trainStep. */
   computeMetrics(data: StepData, yPred: Nested<Value>, loss?: Value): StepLogs {
     return module.computeMetrics(this.handle, data, yPred, loss);
+  }
+
+  /**
+   * Called once before the first step of fit, after each compile, and with `force` when its traces are outdated. A class may
+   * replace it, to run the executions of fit itself. The steps are still traced once and replayed. A page loads the part
+   * 'extras' first.
+   *
+   *     makeTrainFunction(force) {
+   *       const runSteps = super.makeTrainFunction(force);
+   *       return async (batches) => {
+   *         const logs = await runSteps(batches);
+   *         return { ...logs, seconds: performance.now() / 1000 };
+   *       };
+   *     }
+   */
+  makeTrainFunction(force?: boolean): TrainFunction {
+    void force;
+    return this.#executions.runSteps('makeTrainFunction', (id) => module.execution_logs(id));
+  }
+  /** The same for evaluate and validations. */
+  makeTestFunction(force?: boolean): TrainFunction {
+    void force;
+    return this.#executions.runSteps('makeTestFunction', (id) => module.execution_logs(id));
+  }
+  /** The same for predict: its function returns outputs. */
+  makePredictFunction(force?: boolean): PredictFunction {
+    void force;
+    return this.#executions.runSteps('makePredictFunction', (id) => this.#shaped(module.execution_outputs(id)));
   }
 
   /** Adds a layer at the end of a sequential model, or removes the last one; compile afterwards. */
@@ -376,6 +412,12 @@ export class Model extends LayerBase {
   #only(outputs: Tensor[], where: string, several: string): Nested<Tensor> {
     const keys = module.model_predictionKeys(this.handle);
     return keys.length ? pack(keys, outputs) : only(outputs, where, several);
+  }
+
+  /** The same for any number of outputs. */
+  #shaped(outputs: Tensor[]): Nested<Tensor> {
+    const keys = module.model_predictionKeys(this.handle);
+    return keys.length ? pack(keys, outputs) : outputs.length === 1 ? (outputs[0] as Tensor) : outputs;
   }
 
   /** Keeps this model alive until here. */

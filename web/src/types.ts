@@ -1,6 +1,7 @@
 /** The names in the generated declarations. */
 export type { Batch, BatchLike, DatasetElement } from './batch.js';
 export type { CallbackLike, CallbackParams } from './callback.js';
+export type { PredictFunction, TrainFunction } from './execution.js';
 export type { FileSink, Files, LaterFiles } from './files.js';
 export type { DataLike } from './kinds.js';
 export type { LayerLike } from './model.js';

@@ -10,6 +10,7 @@
 #include "etude/layers/layer.hpp"
 #include "etude/training/detail/compiled_losses.hpp"
 #include "etude/training/detail/compiled_metrics.hpp"
+#include "etude/training/execution_function.hpp"
 #include "etude/training/export_options.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/load_weights_options.hpp"
@@ -152,7 +153,7 @@ class Model : public Layer {
   virtual StepLogs compute_metrics(const StepData& data, const Outputs& y_pred, Value loss);
   /// Within a step: logs the mean of `value` over the epoch, under this name.
   void add_metric(Value value, const std::string& name);
-  /// The compiled step of fit. Overridable; kept until compile, or until `force`.
+  /// The compiled step of fit. Overridable, also with replace_execution(); kept until compile, or until `force`.
   virtual std::shared_ptr<StepFunction> make_train_function(bool force = false);
   /// The compiled step of evaluate. Overridable; kept until compile, or until force.
   virtual std::shared_ptr<StepFunction> make_test_function(bool force = false);

@@ -110,7 +110,12 @@ Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, Ca
     bool begun = data.steps_are_certain();
     if (begun) co_await callbacks.run(begin, step, no_logs());
     try {
-      for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
+      const std::shared_ptr<ReplacedExecution> replaced = function.replaced();
+      if (replaced) {
+        LoopExecution execution{*this, function, data, callbacks, begin, step, begun, sink};
+        co_await replaced->run(execution);
+      }
+      for (std::int64_t i = 0; !replaced && i <= data.step_increment(); ++i) {
         const Batch* batch = nullptr;
         {
           const Watcher::Span span(function.watcher(), "data");

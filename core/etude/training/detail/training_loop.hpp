@@ -43,6 +43,7 @@ class TrainingLoop {
   static void check_outside_steps(const char* method);
 
  private:
+  friend class LoopBatches;
   /// The callbacks, the progress bar included.
   CallbackList list_of(std::vector<CallbackPtr> callbacks, const CallbackParams& params);
   /// One epoch's executions, until `stop`: the inner loop of fit, evaluate and predict. Returns false if there was no
@@ -113,6 +114,20 @@ inline AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, st
   options.max_queue_size = loop.max_queue_size;
   return options;
 }
+
+/// What a loop does in one execution, for functions that replace its steps.
+struct LoopExecution {
+  TrainingLoop& loop;
+  StepFunction& function;
+  DataHandler& data;
+  CallbackList& callbacks;
+  /// The hook that comes before the first batch, its step, and whether it was called.
+  Hook begin;
+  std::int64_t step;
+  bool& begun;
+  /// The receiver of predict's outputs; null for other loops.
+  PredictionSink* sink;
+};
 
 /// Runs predict of that model as a separate loop.
 Task<> predict_into(LoopModel& model, Data x, PredictOptions options, PredictionSink& sink);
