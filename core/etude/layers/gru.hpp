@@ -90,7 +90,7 @@ struct GRUOptions {
 
   static constexpr auto fields() {
     return option_rows(option<&GRUOptions::units>("Features of the state and of the output.", Need::required),
-                       gru_cell_fields<GRUOptions>(), cudnn_field<GRUOptions>(), recurrent_fields<GRUOptions>());
+                       gru_cell_fields<GRUOptions>(), cudnn_fields<GRUOptions>(), recurrent_fields<GRUOptions>());
   }
 };
 

@@ -90,7 +90,7 @@ struct LSTMOptions {
 
   static constexpr auto fields() {
     return option_rows(option<&LSTMOptions::units>("Features of the states and of the output.", Need::required),
-                       lstm_cell_fields<LSTMOptions>(), cudnn_field<LSTMOptions>(), recurrent_fields<LSTMOptions>());
+                       lstm_cell_fields<LSTMOptions>(), cudnn_fields<LSTMOptions>(), recurrent_fields<LSTMOptions>());
   }
 };
 

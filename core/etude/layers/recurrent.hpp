@@ -41,7 +41,7 @@ template <class Options> constexpr auto recurrent_fields() {
 }
 
 /// The row of the option that LSTM and GRU have besides.
-template <class Options> constexpr auto cudnn_field() {
+template <class Options> constexpr auto cudnn_fields() {
   return option<&Options::use_cudnn>(
       "Accepted, because Keras has it: Étude's own loop computes the layer in either case. Not part of a config.");
 }
