@@ -93,7 +93,7 @@ class ElasticGroup {
       while (const std::optional<pid_t> number = membership_.next()) note(*number);
       collect();
     }
-    if (over_) return late_failure_;
+    if (over_ || end_status_ != 0) return end_status_;
     if (std::ranges::find(failures_, preempted) != failures_.end()) return preempted;
     const auto first = std::ranges::find_if(failures_, [](int code) { return code != 0; });
     return first == failures_.end() ? 0 : *first;
@@ -136,7 +136,7 @@ class ElasticGroup {
     const bool was_preempted = WIFEXITED(status) && code == preempted;  // as all others will be
     failures_[static_cast<std::size_t>(rank)] = code;
     if (over_ || code == exit_not_started) {
-      if (late_failure_ == 0) late_failure_ = code;
+      if (end_status_ == 0) end_status_ = code;
       if (!kill_at_) {
         signal(SIGTERM);
         kill_at_ = steady_clock::now() + std::chrono::milliseconds(static_cast<int>(1e3 * run_.options.grace));
@@ -157,7 +157,7 @@ class ElasticGroup {
   std::vector<pid_t> children_;  ///< by rank; 0 after its end
   std::optional<steady_clock::time_point> kill_at_;
   std::vector<int> failures_;  ///< by rank; 0 if there was none, or if it was started again
-  int late_failure_ = 0;       ///< the first after the training
+  int end_status_ = 0;         ///< of the first failure after the training, or of a program that cannot be started
   bool over_ = false;
 };
 
