@@ -1,15 +1,15 @@
 // node tests/check_cubins.mjs [--write] LIBRARY  reads the code that ptxas generated for our kernels from
 // libetude_cuda.so, by cuobjdump: no kernel may have a stack frame or local memory, and those of
 // tests/cuda/resources.json may not have more registers or less occupancy than listed there (--write: rewrites the list
-// from this library). Then ptxas compiles its PTX for newer GPUs, all of them if ETUDE_CAMPAIGN is "long"; spilled
-// registers are errors there too. Without cuobjdump or ptxas it prints what it skipped.
+// from this library). Then ptxas compiles its PTX for newer GPUs, where spilled registers are errors too. Without
+// cuobjdump or ptxas it prints what it skipped.
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
-const newer = process.env.ETUDE_CAMPAIGN === 'long' ? ['sm_100', 'sm_120'] : ['sm_120'];
+const newer = ['sm_100', 'sm_120'];
 const table = new URL('cuda/resources.json', import.meta.url);
 const library = resolve(process.argv.at(-1));
 const run = (command, args, options = {}) =>

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "elastic_training.hpp"
+#include "full_disk.hpp"
 
 // Training with elastic = true: processes are killed, stopped, slow, or without disk space, and others go on.
 namespace etude {
@@ -204,15 +205,6 @@ TEST_CASE("elastic: a process that is slower than the deadline stays, and its st
 
 TEST_CASE("elastic: if the disk of the chief is full, it ends with the reason, and another process is the chief",
           "[gloo][elastic]") {
-  /// No byte fits after the first checkpoints.
-  class FullDisk : public MemoryVfs {
-   public:
-    bool full = false;
-    std::unique_ptr<FileSink> open(const std::string& path, bool append) override {
-      check(!full, ErrorKind::io, path, "No space left on device - expected space - delete files.");
-      return MemoryVfs::open(path, append);
-    }
-  };
   const MembershipProcess membership(count);
   SharedSizes sizes;
   const Reports reports = run_processes(

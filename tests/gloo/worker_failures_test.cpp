@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+#include "full_disk.hpp"
 #include "processes.hpp"
 #include "scratch_folder.hpp"
 #include "shared_memory.hpp"
@@ -217,15 +218,6 @@ TEST_CASE("multi-worker: a process that is slower than the deadline is an error 
 
 TEST_CASE("multi-worker: a full disk of the chief ends training with its reason, and with an error in the others",
           "[gloo]") {
-  /// No byte fits after the first checkpoints.
-  class FullDisk : public MemoryVfs {
-   public:
-    bool full = false;
-    std::unique_ptr<FileSink> open(const std::string& path, bool append) override {
-      check(!full, ErrorKind::io, path, "No space left on device - expected space - delete files.");
-      return MemoryVfs::open(path, append);
-    }
-  };
   const Reports reports = run_workers(3, [](const std::shared_ptr<Workers>& workers) -> std::string {
     const auto disk = std::make_shared<FullDisk>();
     const auto fill = std::make_shared<AfterSteps>([&](int steps) { disk->full = steps >= 5; });

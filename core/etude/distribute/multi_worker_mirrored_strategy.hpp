@@ -37,11 +37,11 @@ struct MultiWorkerOptions {
 ///
 /// With `elastic`, the first fit survives the end of processes. Those that are left form a new group, return to the
 /// last step that all of them have completed, and go on: shards, gradients and metrics are then those of the smaller
-/// number. A process that etude-launch starts again joins them in fit, with the state of the others. Before, it is
-/// alone, and no chief. Every process must read the whole data, and the data must be able to return to earlier batches,
-/// which generators cannot. Each process keeps two copies of the state of fit. Callbacks return to the state of that
-/// step, too, and those of the chief end with it. A process that joins too late ends with status 0 in fit. After fit,
-/// the processes do not change any more. Source: tf.distribute.MultiWorkerMirroredStrategy.
+/// number. A process that etude-launch starts again joins them in fit, with the state of the others. Until then it is
+/// alone, and not the chief. Every process must read the whole data, and the data must be able to return to earlier
+/// batches, which generators cannot. Each process keeps two copies of the state of fit. Callbacks return to the state
+/// of that step, too, and those of the chief end with it. A process that joins too late ends with status 0 in fit.
+/// After fit, the processes do not change any more. Source: tf.distribute.MultiWorkerMirroredStrategy.
 class MultiWorkerMirroredStrategy : public Strategy {
  public:
   /// Uses the default device. If the processes have different random seeds, all of them get that of rank 0. Throws
@@ -56,7 +56,7 @@ class MultiWorkerMirroredStrategy : public Strategy {
   Workers* workers() override { return workers_.get(); }
   /// The rank of this process. If it is elastic, that may change during fit.
   int rank() const { return workers_->rank(); }
-  /// Whether this process has rank 0. Only that one should write files, such as checkpoints.
+  /// Whether this process has rank 0 among those that train. Only that one should write files, such as checkpoints.
   bool is_chief() const { return workers_->is_chief(); }
 
  private:

@@ -41,7 +41,7 @@ class Workers : public Collective {
   virtual int rank() const = 0;
   /// The number of processes.
   virtual int count() const = 0;
-  /// Whether this process is the chief. A process that still has to join the others is none.
+  /// Whether this process is the chief. A process that has not joined the others yet is not the chief.
   virtual bool is_chief() const { return rank() == 0; }
   /// How often these processes have changed. After a change, steps are compiled again.
   virtual int changes() const { return 0; }
