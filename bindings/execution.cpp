@@ -22,6 +22,7 @@ class Running {
     batch_ = co_await batches_.next();
     co_return batch_ != nullptr;
   }
+  /// Null if there is none.
   const Batch* batch() const { return batch_; }
   /// The default execution, on other batches if `iterator` is one.
   Task<bool> run(val iterator);
@@ -86,7 +87,7 @@ Logs logs_of(const val& given, const std::string& name) {
 }
 
 Task<ExecutionResult> run(val link, std::string name, StepFunction& function, BatchIterator& batches) {
-  const Running running(function, batches);
+  Running running(function, batches);
   val arguments = val::array();
   arguments.call<void>("push", running.id());
   const val result = co_await settled(call(link, name, arguments));
@@ -108,7 +109,11 @@ EMSCRIPTEN_BINDINGS(execution) {
     });
   }>();
   bind<"execution.next(id)", [](double id) { return Running::of(id).next(); }>();
-  bind<"execution.batch(id)", [](double id) { return *Running::of(id).batch(); }>();
+  bind<"execution.batch(id)", [](double id) {
+    const Batch* const batch = Running::of(id).batch();
+    check(batch != nullptr, ErrorKind::state, "trainFunction", "no batch - expected one - take the next batch first.");
+    return *batch;
+  }>();
   bind<"execution.run(id, iterator?)",
        [](double id, val iterator) { return Running::of(id).run(std::move(iterator)); }>();
   bind<"execution.logs(id)", [](double id) { return Running::of(id).result().logs; }>();

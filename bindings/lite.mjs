@@ -21,7 +21,7 @@ export const classes = {
   callbacks: ['EarlyStopping'],
 };
 
-const savingWeights = ['model.save_weights', 'model.load_weights'];
+const savingWeights = ['model.save_weights', 'model.load_weights', 'model.load_weights_task'];
 /** The calls of lite. */
 const calls = [
   ...savingWeights,

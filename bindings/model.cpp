@@ -18,10 +18,16 @@ struct UserSteps : UserFunctions {
                                          bool force) {
     std::weak_ptr<StepFunction>& last = made[maker];
     if (!is_given || last.lock() == function) return function;
-    function_being_made = function;
-    call(maker, {val(force)});
+    const std::shared_ptr<StepFunction> before = std::exchange(function_being_made, function);
+    try {
+      call(maker, {val(force)});
+    } catch (...) {
+      function_being_made = before;
+      throw;
+    }
+    function_being_made = before;
     last = function;
-    return std::exchange(function_being_made, nullptr);
+    return function;
   }
 };
 

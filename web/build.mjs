@@ -121,7 +121,7 @@ const ofFamilies = ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'i
 writeFileSync('wasm/lite_classes.d.mts', `/** The classes of etude-ml/lite. */\nexport interface Classes {\n${ofFamilies.join('')}}\n`);
 writeFileSync(
   'wasm/etude.d.mts',
-  imports('Batch, BatchLike, CallbackParams, DType, DataLike, DatasetElement, FileSink, Files, History, HttpPost, LayerLike, Nested, StepData, StepLogs, Tensor, TensorLike, TextInput, TextLike, Value, ValueLike') +
+  imports('Batch, BatchLike, CallbackParams, DType, DataLike, DatasetElement, FileSink, Files, History, HttpPost, LaterFiles, LayerLike, Nested, StepData, StepLogs, Tensor, TensorLike, TextInput, TextLike, Value, ValueLike') +
     `import type { ${optionNames.join(', ')} } from './options.mjs';\n` +
     readFileSync(join(folders[0], 'etude.d.ts'), 'utf8')
       // Emscripten's own exports, and what frees a handle: neither is for users.
@@ -157,7 +157,7 @@ const lite = {
     if (build.initialOptions.format === 'esm') build.onResolve({ filter: /^\.\/etude.*\.mjs$/ }, ({ path }) => ({ path, external: true }));
   },
 };
-const asModule = { bundle: true, format: 'esm', target: 'es2022', minify: true, keepNames: true, logLevel: 'error', allowOverwrite: true };
+const asModule = { bundle: true, format: 'esm', target: 'es2022', minifyIdentifiers: true, minifySyntax: true, keepNames: true, logLevel: 'error', allowOverwrite: true };
 if (ofLite.length === 0) {
   // Builds with threads have none, and neither has that of ./dev demo.
   for (const file of readdirSync('dist').filter((name) => /^(lite|absent)/.test(name))) rmSync(join('dist', file));

@@ -125,12 +125,13 @@ class ParameterServerStrategy::Steps final : public RemoteSteps {
     const std::vector<Variable> trained = model.trainable_variables();
     for (const auto& [name, variable] : variables) {
       values[name] = variable.value();
-      if (!created_.insert(name).second) continue;
+      if (created_.contains(name)) continue;
       const bool trainable = std::ranges::find(trained, variable) != trained.end();
       (trainable ? fresh_trained : fresh)[name] = values[name];
     }
     if (!fresh_trained.empty()) servers.create(fresh_trained, options_.variable_partitioner);
     if (!fresh.empty()) servers.create(fresh, options_.variable_partitioner, false);
+    for (const auto& [name, variable] : variables) created_.insert(name);
     if (!trains) return servers.assign(values);
     for (const auto& [name, slot] : named_slots(model)) values[name] = slot.value();
     servers.restore(values);
@@ -173,7 +174,13 @@ class ParameterServerStrategy::Steps final : public RemoteSteps {
     ++loops_;
     for (std::int64_t left = steps; left > 0; left -= most) {
       pending.push_back(coordinator_->schedule(function, {number(std::min(left, most)), number(loops_)}, {pass}));
-      if (pending.size() > most_pending) add_first();
+      if (pending.size() <= most_pending) continue;
+      try {
+        add_first();
+      } catch (const Error&) {
+        coordinator_->join();  // awaits the other functions, and throws their first error
+        throw;
+      }
     }
     coordinator_->join();
     while (!pending.empty()) add_first();
@@ -223,6 +230,11 @@ void ParameterServerStrategy::serve(Model& model, const std::vector<DatasetCreat
     return steps.test(worker, arguments);
   };
   program.optimizer = [&] { return OptimizerPtr(OptimizerPtr(), &model.optimizer()); };  // the model owns it
+  /// The strategy would keep the variables, which keep the strategy.
+  struct Release {
+    std::vector<Variable>& variables;
+    ~Release() { variables.clear(); }
+  } const release{given_};
   run_server(cluster_, program, options_.communication);
 }
 

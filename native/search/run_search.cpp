@@ -38,8 +38,6 @@ class Runner {
  public:
   Runner(const SearchConfig& config, const SearchRunOptions& options)
       : options_(options), run_(absolute(config), options.files, options.report) {
-    check(!options.program.empty(), ErrorKind::value, where,
-          "there is no program - expected one with its arguments - name it.");
     const int threads = static_cast<int>(std::thread::hardware_concurrency());
     const int most = config.searcher.max_concurrent_trials;
     processes_ = options.processes > 0 ? options.processes : most > 0 ? most : std::max(threads, 1);
@@ -119,6 +117,8 @@ class Runner {
 }  // namespace
 
 SearchResult run_search(const SearchConfig& config, const SearchRunOptions& options) {
+  check(!options.program.empty(), ErrorKind::value, where,
+        "there is no program - expected one with its arguments - name it.");
   return Runner(config, options).run();
 }
 

@@ -29,6 +29,18 @@ TEST_CASE("ParameterServerStrategy: fit throws the errors of workers, and can be
                              ContainsSubstring("call repeat().2"));
 }
 
+TEST_CASE("ParameterServerStrategy: fit in a worker or a parameter server is an error", "[parameter_servers]") {
+  for (const char* const task : {"worker", "ps"}) {
+    ServerCluster cluster{.workers = {free_address()}, .servers = {free_address()}};
+    cluster.task = task;
+    const auto strategy = std::make_shared<ParameterServerStrategy>(cluster);
+    const auto scope = strategy->scope();
+    const auto model = Program{}.model();
+    CHECK_THAT(error_of([&] { model->fit(train, options(1)); }),
+               ContainsSubstring("expected the chief - call strategy->serve() in this process."));
+  }
+}
+
 namespace {
 
 /// A step with a second optimizer.

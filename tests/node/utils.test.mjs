@@ -155,5 +155,5 @@ test('setEpsilon and setImageDataFormat set what losses and new layers use, as i
   const convolution = et.layers.conv2d({ filters: 7, kernelSize: 2 });
   assert.equal(et.layers.serialize(convolution).config.data_format, et.imageDataFormat());
   assert.deepEqual(convolution.call(et.tensor(new Float32Array(24), [1, 2, 4, 3])).shape, [1, 7, 3, 2]);
-  await assertError(() => et.setImageDataFormat('channels'), 'value', '[setImageDataFormat]', "expected 'channels_last'");
+  await assertError(() => et.setImageDataFormat('channels'), 'value', '[setImageDataFormat]', 'expected "channels_last"');
 });

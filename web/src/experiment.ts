@@ -11,5 +11,5 @@ export { InvalidHP, Preempted, PreemptContext, preemptedExitCode, type PreemptOp
 export { hyperparameterSearch, HyperparameterSearch, type HyperparameterSearchConfig, type SearchOperation } from './search.js';
 export type { Hyperparameter, Hyperparameters, SearchConfig, SearcherOptions } from './search_config.js';
 export { runSearch, type SearchResult, type SearchRunOptions, type TrialReport, type TrialWorker } from './search_run.js';
-export { Context, TrainContext, clusterInfo, init, type BatchProcessOptions, type ClusterInfo, type Config, type Settings, type TrainingOptions, type TrialInfo } from './trial.js';
+export { Context, TrainContext, clusterInfo, init, trainingCallback, type BatchProcessOptions, type ClusterInfo, type Config, type Settings, type TrainingOptions, type TrialInfo } from './trial.js';
 export { trialMain } from './trial_main.js';

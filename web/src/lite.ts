@@ -23,12 +23,13 @@ export type { Configuration } from './load.js';
 export { configure, ready, reload, variant } from './module.js';
 export type { BatchOptions, CompileOptions, EvaluateOptions, FitOptions, History, LoadWeightsOptions, PredictOptions, SummaryOptions } from './model_options.js';
 export type * from './options.mjs';
-export type { LoadProgress, ModelSource } from './sources.js';
+export type { ModelSource, Progress } from './sources.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { Variant } from './variant.js';
 
 /** What models of 'etude-ml' have besides. */
-type Absent = 'call' | 'save' | 'toJson' | 'explain' | 'predictStream' | 'predictOutputsStream' | 'trainStep' | 'testStep' | 'predictStep' | 'computeLoss' | 'computeMetrics' | 'addLoss' | 'addMetric';
+type Absent = 'call' | 'save' | 'toJson' | 'explain' | 'predictStream' | 'predictOutputsStream' | 'trainStep' | 'testStep' | 'predictStep' | 'computeLoss' | 'computeMetrics' | 'addLoss' | 'addMetric' | 'writeTo' | 'download'
+  | 'makeTrainFunction' | 'makeTestFunction' | 'makePredictFunction';
 /** A model: see Model of 'etude-ml'. Of its weights it writes and reads safetensors. */
 export interface Model extends Omit<FullModel, Absent | 'toBytes'> {
   /** The bytes of a file of the weights. */
@@ -71,6 +72,6 @@ export const memory = /* @__PURE__ */ late('memory');
 /** Names that only 'etude-ml' has: a use of one throws an EtudeError "state" that says so. */
 export const {
   Batch, Constraint, CsrMatrix, DatasetCreator, Initializer, Layer, LearningRateSchedule, Loss, Metric, Model, Optimizer, RaggedTensor, Regularizer, RnnCell, Value, Wrapper,
-  activations, cloneModel, constraints, data, devices, dtypePolicy, epsilon, floatx, gradients, imageDataFormat, inspect, loadModel, loadStringLayers, modelFromJson, modelToDot, numThreads,
-  openFiles, ops, plotModel, registerClass, setDtypePolicy, setNumThreads, utils, variable,
+  activations, cloneModel, constraints, data, devices, dtypePolicy, epsilon, experiment, floatx, gradients, imageDataFormat, inspect, loadModel, loadStringLayers, modelFromJson, modelToDot, numThreads,
+  openFiles, ops, plotModel, registerClass, setDtypePolicy, setEpsilon, setFloatx, setImageDataFormat, setNumThreads, utils, variable,
 } = absent;

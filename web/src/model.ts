@@ -371,7 +371,7 @@ export class Model extends LayerBase {
   loadWeights(source: string | ModelSource, { onProgress, ...options }: LoadWeightsOptions = {}): void | Promise<void> {
     checkProgress(onProgress, 'loadWeights');
     if (isPath(source)) return module.model_loadWeights(this.handle, source, options, onProgress);
-    return loadFrom(source, 'loadWeights', onProgress, (path, files, progress) => module.model_loadWeightsTask(this.handle, path, options, files, progress));
+    return loadFrom(source, 'loadWeights', onProgress, (path, files, progress) => module.model_loadWeightsTask(this.handle, path, options, files, progress) as Promise<void>);
   }
   /** The model's description, without its weights, in the format of Keras 3, which Keras reads. */
   toJson(): string {

@@ -3,9 +3,15 @@ import { describe, fail } from './error.js';
 import { inNode, nodeFs, nodeWorkers } from './node.js';
 import type { FromTrial, ToTrial } from './trial_worker.js';
 
+/** A Worker of Node.js, whose own types a page's project need not have. */
+export interface NodeWorker {
+  readonly threadId: number;
+  postMessage(message: unknown): void;
+  on(event: string, listener: (value: any) => void): unknown;
+  terminate(): Promise<number>;
+}
 /** A worker: of a page, or of Node.js. */
-export type TrialWorker = Worker | import('node:worker_threads').Worker;
-type NodeWorker = import('node:worker_threads').Worker;
+export type TrialWorker = Worker | NodeWorker;
 
 /** A worker that was started. */
 export interface WorkerOfTrial {

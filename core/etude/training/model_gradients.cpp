@@ -12,7 +12,7 @@ namespace etude {
 
 /// A train step whose outputs are the gradients of the variables that it lists in `given`.
 StepResult Model::trace_gradients(const StepData& data, std::vector<Variable>& given) {
-  const GivenGradients collected;
+  GivenGradients collected;  // the optimizer appends to it
   StepResult result{train_step(data), {}};
   given.clear();
   for (const auto& [optimizer, variable, gradient] : collected.entries) {

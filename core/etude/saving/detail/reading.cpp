@@ -1,12 +1,15 @@
 #include "etude/saving/detail/reading.hpp"
 
+#include <functional>
+#include <vector>
+
 #include "etude/base/bytes_awaited.hpp"
 #include "etude/base/host.hpp"
 
 namespace etude {
 
 Task<> Reading::repeat(void (*call)(void* step), void* step) {
-  std::function<void()> forget;
+  std::vector<std::function<void()>> forget;
   for (bool done = false; !done;) {
     PendingPtr awaited;
     try {
@@ -15,11 +18,11 @@ Task<> Reading::repeat(void (*call)(void* step), void* step) {
       done = true;
     } catch (BytesAwaited& missing) {
       awaited = std::move(missing.pending);
-      forget = std::move(missing.forget);
+      if (missing.forget) forget.push_back(std::move(missing.forget));
     }
     if (awaited) co_await std::move(awaited);
   }
-  if (forget) forget();
+  for (const auto& each : forget) each();
 }
 
 }  // namespace etude

@@ -1,3 +1,4 @@
+#include "etude/base/error.hpp"
 #include "etude/training/detail/remote_steps.hpp"
 #include "etude/training/detail/training_loop.hpp"
 
@@ -16,6 +17,9 @@ Task<bool> TrainingLoop::run_epoch(StepFunction& function, DataHandler& data, Ca
 
 Task<bool> TrainingLoop::run_remotely(RemoteAdapter& remote, StepFunction& function, DataHandler& data,
                                       CallbackList& callbacks, Hook begin, Hook end) {
+  check(!function.replaced(), ErrorKind::value, "ParameterServerStrategy",
+        "a function of replace_execution() - expected none, since workers run the steps - override train_step() or "
+        "test_step() instead.");
   if (!function.traced()) {  // its variables must exist
     if (PendingPtr pending = remote.fetch()) co_await std::move(pending);
     if (const Batch* example = remote.peek()) function.rehearse(*example);
