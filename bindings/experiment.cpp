@@ -255,6 +255,7 @@ void register_trials() {
        [](TrialPtr trial, std::string status) { trial->context.train.set_status(status); }>();
   bind<"experiment.report_invalid_hp(context, message)",
        [](TrialPtr trial, std::string message) { trial->context.train.report_invalid_hp(message); }>();
+  bind<"experiment.requested(context)", [](TrialPtr trial) { return trial->context.preempt.requested(); }>();
   bind<"experiment.should_preempt(context)", [](TrialPtr trial) { return trial->context.preempt.should_preempt(); }>();
   bind<"experiment.acknowledge(context)", [](TrialPtr trial) { trial->context.preempt.acknowledge(); }>();
   register_checkpoints();

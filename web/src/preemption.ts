@@ -85,11 +85,9 @@ export class Requests {
 /** Requests to end the trial early: `context.preempt`. For custom loops; `fit` looks itself. */
 export class PreemptContext {
   readonly #handle: TrialContext;
-  readonly #requests: Requests;
   /** For the module only. */
-  constructor(handle: TrialContext, requests: Requests) {
+  constructor(handle: TrialContext) {
     this.#handle = handle;
-    this.#requests = requests;
   }
 
   /** Whether the trial should end now. */
@@ -98,7 +96,7 @@ export class PreemptContext {
   }
   /** Whether it was asked to end. */
   requested(): boolean {
-    return this.#requests.requested();
+    return module.experiment_requested(this.#handle);
   }
   /** Reports that the trial ends because of the request. */
   acknowledge(): void {

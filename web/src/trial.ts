@@ -151,7 +151,7 @@ export class Context {
     this.info = module.experiment_info(handle) as ClusterInfo;
     this.train = new TrainContext(handle);
     this.checkpoint = new CheckpointContext(handle);
-    this.preempt = new PreemptContext(handle, requests);
+    this.preempt = new PreemptContext(handle);
   }
 
   /**
