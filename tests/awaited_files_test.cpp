@@ -211,7 +211,7 @@ TEST_CASE("files whose bytes come later: an error of a read ends the load, and s
     model.save_weights(path);
     Large other(initializers::zeros());
     const Large zeros(initializers::zeros());
-    for (const std::size_t number : {1, 2, 5}) {
+    for (const std::size_t number : {1U, 2U, 5U}) {
       const auto files = std::make_shared<AwaitedFiles>(*scope.files);
       files->fails_at = number;
       CHECK_THAT(error_of([&] { load_weights_later(other, path, files); }), ContainsSubstring("the disk is gone"));

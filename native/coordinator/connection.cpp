@@ -144,9 +144,9 @@ kj::Own<kj::AsyncIoStream> Connection::connect(const ServerCluster& cluster, soc
     const auto first = sockets::receive(socket, soon);
     if (first && first->kind == challenge && first->fields.size() == 1) {
       const std::string own = secret::random_bytes();
-      Message greeting{hello,
-                       {cluster.task, std::to_string(cluster.index), to_.task + " " + std::to_string(to_.index), own,
-                        protocol}};
+      Message greeting{
+          hello,
+          {cluster.task, std::to_string(cluster.index), to_.task + " " + std::to_string(to_.index), own, protocol}};
       const auto& fields = greeting.fields;
       greeting.fields.push_back(secret::proof(
           cluster.secret, "client", {first->fields[0], fields[0], fields[1], fields[2], fields[3], fields[4]}));

@@ -68,7 +68,7 @@ class FunctionThread::Context final : public WorkerContext {
   const CoordinatorOptions& options_;
   std::unique_ptr<ServersClient> servers_;
   std::vector<PerWorkerDataset> datasets_;
-  /// The passes of a dataset that a worker remembers: those of training, of its validation, and of evaluate in callbacks.
+  /// The most passes of a dataset that a worker remembers: of training, of validation, and of evaluate in callbacks.
   static constexpr std::size_t most_passes = 4;
   /// The passes of each dataset by their ids, the one that was used last first.
   std::map<std::string, std::list<std::pair<std::int64_t, DatasetIterator>>> iterators_;

@@ -149,18 +149,18 @@ TEST_CASE("ParameterServerStrategy: two workers train one model, each with the I
           "[parameter_servers]") {
   static bool is_worker = false;
   Program program{.workers = 2};
-  program.datasets = {
-      {.dataset_fn =
-           [](const InputContext& context) {
-             const std::string id = std::to_string(context.input_pipeline_id);
-             if (is_worker)
-               std::ofstream(std::getenv("ETUDE_TEST_CONTEXT") + id) << id << " of " << context.num_input_pipelines;
-             return batches(context).map([](Batch element) {
-               std::this_thread::sleep_for(milliseconds(5));  // so that both take part
-               return element;
-             });
-           },
-       .name = "train"}};
+  program.datasets = {{.dataset_fn =
+                           [](const InputContext& context) {
+                             const std::string id = std::to_string(context.input_pipeline_id);
+                             if (is_worker)
+                               std::ofstream(std::getenv("ETUDE_TEST_CONTEXT") + id)
+                                   << id << " of " << context.num_input_pipelines;
+                             return batches(context).map([](Batch element) {
+                               std::this_thread::sleep_for(milliseconds(5));  // so that both take part
+                               return element;
+                             });
+                           },
+                       .name = "train"}};
   const Folder folder;
   ::setenv("ETUDE_TEST_CONTEXT", (folder.path / "context").c_str(), 1);
   const Reports reports = run_cluster(

@@ -159,8 +159,8 @@ std::vector<Tensor> Model::predict_outputs_on_batch(const Data& x) {
   const auto step = make_predict_function();
   (*step)(batch_of(x, "predict_on_batch"));
   check(step->output_count() > 0, ErrorKind::value, "predict_on_batch",
-        "Unexpected result of `predict_function` (Empty batch_outputs) - expected the outputs of its batch - return them "
-        "from the function of make_predict_function().");
+        "Unexpected result of `predict_function` (Empty batch_outputs) - expected the outputs of its batch - return "
+        "them from the function of make_predict_function().");
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < step->output_count(); ++i) {
     outputs.emplace_back(step->output_shape(i), step->output_dtype(i));

@@ -166,7 +166,7 @@ template <std::derived_from<AutoChoice> T> void read_field(const Json& json, T& 
 }
 /// Initial weights are not part of configs.
 inline void read_field(const Json& json, Tensor&, const FieldPlace& place) {
-  if (!json.is_null()) place.wrong(json, "null, because weights are set by load_weights()");
+  if (!json.is_null()) place.wrong(json, "null, because weights are not part of configs");
 }
 inline void read_field(const Json& json, LayerPtr& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = nullptr);
