@@ -141,12 +141,20 @@ setup_wasm_core() {
     [[ -e $found/emscripten-version.txt ]] || continue
     at_least "$emscripten_oldest" "$(tr -d '"\n' <"$found/emscripten-version.txt")" || continue
     export ETUDE_EMSCRIPTEN=$found
+    name_python
     return
   done
   have apt-get || fail "Emscripten ≥ $emscripten_oldest not found - install emsdk and set EMSDK, or put emcc on PATH"
   want clang-19:clang-19 wasm-ld-19:lld-19 llvm-ar-19:llvm-19 python3:python3
   locked setup_emscripten
   export ETUDE_EMSCRIPTEN=$toolchain/emscripten
+  name_python
+}
+
+# Sets EMSDK_PYTHON. em++ starts Python for each object, which takes longer through the script of a version manager.
+name_python() {
+  [[ ${EMSDK_PYTHON:-} ]] || ! have python3 || EMSDK_PYTHON=$(python3 -c 'import sys; print(sys.executable)')
+  export EMSDK_PYTHON
 }
 
 setup_emscripten() {

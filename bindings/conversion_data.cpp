@@ -1,6 +1,9 @@
 #include "data.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
+#include <string_view>
 
 #include "dicts.hpp"
 
@@ -73,6 +76,68 @@ void check_function(const val& function, const Where& where) {
   if (type_of(function) != "function") where.wrong(function, "a function of an element", "pass one");
 }
 
+/// A kind of data, or a form of columns, that web/src/kinds.ts distinguishes, and how it is read. The functions are
+/// called by address, so that each may be left out of a module.
+template <class T> struct ReadKind {
+  std::string_view name;
+  T (*read)(const val& given, const Where& where);
+};
+
+template <class T>
+T of_kind(std::span<const ReadKind<T>> kinds, const val& name, const val& given, const Where& where) {
+  const auto found = std::ranges::find(kinds, name.as<std::string>(), &ReadKind<T>::name);
+  check(found != kinds.end(), ErrorKind::internal, where.function, "data of an unknown kind - expected one of ",
+        kinds.size(), " kinds - this is a fault in Étude.");
+  return found->read(given, where);
+}
+
+Column tensor_column(const val& given, const Where& where) { return from_js<Tensor>(given, where); }
+Column list_column(const val& given, const Where& where) { return List(from_js<Tensor>(given, where)); }
+Column lazy_column(const val& given, const Where& where) {
+  return std::shared_ptr<ArrayLike>(std::make_shared<JavaScriptArray>(given, where));
+}
+Column ragged_column(const val& given, const Where& where) {
+  return RaggedTensor(from_js<Tensor>(given["values"], where.of("values")),
+                      from_js<std::vector<std::int64_t>>(given["rowSplits"], where.of("rowSplits")));
+}
+Column sparse_column(const val& given, const Where& where) {
+  return CsrMatrix(from_js<std::int64_t>(given["columns"], where.of("columns")),
+                   from_js<Tensor>(given["values"], where.of("values")),
+                   from_js<std::vector<std::int64_t>>(given["columnOf"], where.of("columnOf")),
+                   from_js<std::vector<std::int64_t>>(given["rowSplits"], where.of("rowSplits")));
+}
+constexpr ReadKind<Column> column_forms[] = {{"tensor", tensor_column},
+                                             {"list", list_column},
+                                             {"array", lazy_column},
+                                             {"ragged", ragged_column},
+                                             {"csr", sparse_column}};
+
+Data columns_data(const val& given, const Where& where) {
+  return Columns{from_js<ColumnGroup>(given["x"], where.of("x")), from_js<ColumnGroup>(given["y"], where.of("y")),
+                 from_js<ColumnGroup>(given["sampleWeight"], where.of("sampleWeight"))};
+}
+Data dataset_data(const val& given, const Where& where) { return from_js<Dataset>(given, where); }
+Data generator_data(const val& given, const Where&) {
+  return std::unique_ptr<BatchSource>(std::make_unique<JavaScriptSource>(given));
+}
+Data sequence_data(const val& given, const Where& where) {
+  return std::shared_ptr<Sequence>(from_js<SequencePtr>(given, where));
+}
+Data creator_data(const val& given, const Where&) {
+  return DatasetCreator{[given](const InputContext& context) {
+    val described = val::object();
+    described.set("numInputPipelines", static_cast<double>(context.num_input_pipelines));
+    described.set("inputPipelineId", static_cast<double>(context.input_pipeline_id));
+    described.set("numReplicasInSync", static_cast<double>(context.num_replicas_in_sync));
+    return from_js<Dataset>(call(given, described), {"DatasetCreator", "the result"});
+  }};
+}
+constexpr ReadKind<Data> data_kinds[] = {{"columns", columns_data},
+                                         {"dataset", dataset_data},
+                                         {"generator", generator_data},
+                                         {"sequence", sequence_data},
+                                         {"creator", creator_data}};
+
 }  // namespace
 
 Task<val> settled(val result) {
@@ -112,16 +177,7 @@ SequencePtr Conversion<SequencePtr>::from(const val& value, const Where&) {
 }
 
 Column Conversion<Column>::from(const val& value, const Where& where) {
-  const auto form = value["form"].as<std::string>();
-  const val given = value["value"];
-  if (form == "tensor") return from_js<Tensor>(given, where);
-  if (form == "list") return List(from_js<Tensor>(given, where));
-  if (form == "array") return std::shared_ptr<ArrayLike>(std::make_shared<JavaScriptArray>(given, where));
-  const auto splits = from_js<std::vector<std::int64_t>>(given["rowSplits"], where.of("rowSplits"));
-  Tensor values = from_js<Tensor>(given["values"], where.of("values"));
-  if (form == "ragged") return RaggedTensor(std::move(values), splits);
-  return CsrMatrix(from_js<std::int64_t>(given["columns"], where.of("columns")), std::move(values),
-                   from_js<std::vector<std::int64_t>>(given["columnOf"], where.of("columnOf")), splits);
+  return of_kind<Column>(column_forms, value["form"], value["value"], where);
 }
 
 ColumnGroup Conversion<ColumnGroup>::from(const val& value, const Where& where) {
@@ -135,21 +191,7 @@ ColumnGroup Conversion<ColumnGroup>::from(const val& value, const Where& where) 
 
 Data Conversion<Data>::from(const val& value, const Where& where) {
   const val data = call_host("asData", value);
-  const auto kind = data["kind"].as<std::string>();
-  const val given = data["value"];
-  if (kind == "dataset") return from_js<Dataset>(given, where);
-  if (kind == "generator") return std::unique_ptr<BatchSource>(std::make_unique<JavaScriptSource>(given));
-  if (kind == "sequence") return std::shared_ptr<Sequence>(from_js<SequencePtr>(given, where));
-  if (kind == "creator")
-    return DatasetCreator{[given](const InputContext& context) {
-      val described = val::object();
-      described.set("numInputPipelines", static_cast<double>(context.num_input_pipelines));
-      described.set("inputPipelineId", static_cast<double>(context.input_pipeline_id));
-      described.set("numReplicasInSync", static_cast<double>(context.num_replicas_in_sync));
-      return from_js<Dataset>(call(given, described), {"DatasetCreator", "the result"});
-    }};
-  return Columns{from_js<ColumnGroup>(given["x"], where.of("x")), from_js<ColumnGroup>(given["y"], where.of("y")),
-                 from_js<ColumnGroup>(given["sampleWeight"], where.of("sampleWeight"))};
+  return of_kind<Data>(data_kinds, data["kind"], data["value"], where);
 }
 
 val Conversion<Batch>::to(const Batch& batch) {

@@ -1,13 +1,12 @@
 // The doors of the parts of the module: the functions through which all else of a part is reached. parts.mjs lists them.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { parts } from './parts.mjs';
 
 /** A function's name without what tells local functions of objects apart. */
 export const plain = (name) => name.slice(name.indexOf(':') + 1);
 
 /** The calls that each block of EMSCRIPTEN_BINDINGS registers, by the block's name. */
-const callsOf = new Map();
+export const callsOf = new Map();
 const folder = import.meta.dirname ?? new URL('.', import.meta.url).pathname;
 for (const file of readdirSync(folder).filter((name) => name.endsWith('.cpp')))
   for (const block of readFileSync(join(folder, file), 'utf8').split('EMSCRIPTEN_BINDINGS(').slice(1))
@@ -19,25 +18,69 @@ function callOf(name) {
   return text ? String.fromCharCode(...[...text.matchAll(/Lc(\d+)E/g)].map(([, code]) => Number(code))).split('(', 1)[0] : undefined;
 }
 
+/** The class of whose objects, or of whose options, a function makes one, by its mangled name. */
+const madeBy = (name) => /6detail11(?:make_erased|new_options)I(\w*)/.exec(name)?.[1];
+
+/** The block of EMSCRIPTEN_BINDINGS of which a function registers the calls, by its mangled name. */
+const blockOf = (name) => /^_ZN5etude2jsL\d+embind_init_(\w+?)Ev$/.exec(name)?.[1];
+
 const sized = (name) => `${name.length}${name}`;
+/** Whether a mangled name is that of the function of this name, such as "load_h5" or "js::add_op", in the namespace etude or an unnamed one in it. */
+export function isNamed(name, given) {
+  const scopes = given.split('::').map(sized), last = scopes.pop();
+  return ['', '12_GLOBAL__N_1'].some((unnamed) => ['N', 'NK'].some((begin) => plain(name).startsWith(`_Z${begin}5etude${scopes.join('')}${unnamed}${last}E`)));
+}
+
+/** The types of a mangled list "5InputENSH_8ConstantENSH_4ReadE…" of one namespace, from `at` on. */
+function typesIn(name, at) {
+  const types = [];
+  for (let rest = name.slice(at); ; ) {
+    const length = /^\d+/.exec(rest)?.[0], end = length && length.length + Number(length);
+    if (!length || rest[end] !== 'E') return types;
+    types.push(rest.slice(length.length, end));
+    const next = /^NS\w*?_/.exec(rest.slice(end + 1))?.[0];
+    if (!next) return types;
+    rest = rest.slice(end + 1 + next.length);
+  }
+}
+
+/**
+ * The alternative of one of core's variants, Op and Instruction, that a function is for, by its mangled name: "Scan", "Gemm". std::visit
+ * calls a function for each alternative, by address; and a kernel computes each elementwise op.
+ */
+function alternativeOf(name) {
+  const kernel = /^_ZN5etude3cpu\d+wasm\w*?12_GLOBAL__N_15applyINS_2op\d+([A-Z][a-z0-9A-Z]*?)E[fi]EE/.exec(name)?.[1];
+  if (kernel) return kernel;
+  const number = /^_ZNSt3__216__variant_detail12__visitation6__base12__dispatcherIJLm(\d+)EEE/.exec(name)?.[1];
+  if (number === undefined) return undefined;
+  const lists = [...name.matchAll(/2op(?=5InputE)|11instruction(?=11ElementwiseE)/g)].map(({ 0: { length }, index }) => typesIn(name, index + length));
+  return lists.reduce((longest, list) => (list.length > longest.length ? list : longest), [])[Number(number)];
+}
+
 /** Tells of which entry of a part's lists a mangled name is a door. */
-function entryOf({ bindings, calls = [], classes, functions }) {
+function entryOf({ blocks = [], bindings, calls = [], classes, kept, functions, direct = [], ops = [], patterns: given = [] }) {
   const all = new Map([...bindings.flatMap((block) => (callsOf.get(block) ?? []).map((call) => [call, block])), ...calls.map((call) => [call, call])]);
-  const patterns = classes.map((each) => [each, new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`)]);
+  const patternsOf = (names) => names.map((each) => [each, new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`)]);
+  const patterns = patternsOf(classes), ofKept = patternsOf(kept?.classes ?? []);
   return (name) => {
-    const call = callOf(name), made = /6detail11(?:make_erased|new_options)I(\w*)/.exec(name)?.[1];
-    if (call !== undefined) return all.get(call);
+    const call = callOf(name), made = madeBy(name);
+    if (call !== undefined) return kept && !kept.calls.includes(call) ? call : all.get(call);
+    if (made !== undefined && kept) return ofKept.some(([, pattern]) => pattern.test(made)) ? undefined : made;
     if (made !== undefined) return patterns.find(([, pattern]) => pattern.test(made))?.[0];
-    return functions.find((each) => ['_ZN5etude12_GLOBAL__N_1', '_ZN5etude'].some((scope) => name.startsWith(`${scope}${sized(each)}E`)));
+    const block = blockOf(name);
+    if (block !== undefined) return blocks.find((each) => each === block);
+    const alternative = ops.length > 0 && alternativeOf(name);
+    if (alternative) return ops.includes(alternative) ? alternative : undefined;
+    return [...functions, ...direct].find((each) => isNamed(name, each)) ?? given.find((pattern) => pattern.test(name));
   };
 }
 
-/** The doors among these names, each with its part. Throws an Error for an entry of parts.mjs without a door. */
-export function doorsAmong(names) {
+/** The doors among these names, each with its part. Throws an Error for an entry of the parts without a door. */
+export function doorsAmong(names, parts) {
   const finders = Object.entries(parts).map(([part, lists]) => [part, entryOf(lists)]), doors = new Map();
-  const missing = new Set(Object.values(parts).flatMap(({ bindings, calls = [], classes, functions }) => [...bindings, ...calls, ...classes, ...functions]));
+  const missing = new Set(Object.values(parts).flatMap(({ blocks = [], bindings, calls = [], classes, functions, direct = [], ops = [], patterns = [] }) => [...blocks, ...bindings, ...calls, ...classes, ...functions, ...direct, ...ops, ...patterns]));
   for (const name of names) {
-    if (!plain(name).startsWith('_ZN5etude')) continue;
+    if (!/^_ZN(5etude|St3__216__variant_detail)/.test(plain(name))) continue;
     for (const [part, find] of finders) {
       const entry = find(plain(name));
       if (entry === undefined) continue;
@@ -45,6 +88,16 @@ export function doorsAmong(names) {
       missing.delete(entry);
     }
   }
-  if (missing.size > 0) throw new Error(`nothing in the module belongs to ${[...missing].join(', ')} - expected each entry of the parts to have a door - correct bindings/parts.mjs.`);
+  if (missing.size > 0) throw new Error(`nothing in the module belongs to ${[...missing].join(', ')} - expected each entry of the parts to have a door - correct bindings/parts.mjs, or lite.mjs.`);
   return doors;
+}
+
+/**
+ * What errors call a function that is left out: the class that it makes; "" for others, of which the call says enough. "skip"
+ * is one that may be called, and does nothing: it registers calls.
+ */
+export function labelOf(name) {
+  if (blockOf(plain(name)) !== undefined) return 'skip';
+  const type = madeBy(plain(name)) ?? '', found = /(?:^|[_a-z])(\d+)(?=[A-Z])/.exec(type);
+  return found ? type.slice(found.index + found[0].length).slice(0, Number(found[1])) : '';
 }

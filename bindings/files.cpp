@@ -47,6 +47,22 @@ class HostLock : public FileLock {
   val release_;
 };
 
+/// Bytes of a file that come later. Its exceptions are the system's errors, not the user's.
+class FilePending : public PromisePending {
+ public:
+  FilePending(val promise, std::string path) : PromisePending(std::move(promise)), path_(std::move(path)) {}
+  void rethrow() override {
+    try {
+      PromisePending::rethrow();
+    } catch (const Thrown& thrown) {
+      fail_at_path(path_, "read", thrown.value["message"].as<std::string>());
+    }
+  }
+
+ private:
+  const std::string path_;
+};
+
 /// The files of web/src/node.ts.
 class HostFiles : public Vfs {
  public:
@@ -54,7 +70,7 @@ class HostFiles : public Vfs {
 
   std::vector<std::byte> read(const std::string& path) override {
     const val bytes = told(path, "read", "read", path);
-    std::vector<std::byte> result(bytes["length"].as<std::size_t>());
+    std::vector<std::byte> result(length_of(bytes, path));
     auto* data = reinterpret_cast<unsigned char*>(result.data());
     val(emscripten::typed_memory_view(result.size(), data)).call<void>("set", bytes);
     return result;
@@ -63,7 +79,7 @@ class HostFiles : public Vfs {
   /// Fills `out` with the bytes of a file from `at` on.
   void read_at(const std::string& path, std::uint64_t at, std::span<std::byte> out) {
     const val bytes = told(path, "read", "readAt", path, static_cast<double>(at), static_cast<double>(out.size()));
-    if (bytes["length"].as<std::size_t>() != out.size()) fail_at_path(path, "read", "it ended while it was read");
+    if (length_of(bytes, path) != out.size()) fail_at_path(path, "read", "it ended while it was read");
     auto* data = reinterpret_cast<unsigned char*>(out.data());
     val(emscripten::typed_memory_view(out.size(), data)).call<void>("set", bytes);
   }
@@ -94,6 +110,13 @@ class HostFiles : public Vfs {
   }
 
  private:
+  /// The number of bytes. Throws BytesAwaited for a promise of them.
+  std::size_t length_of(const val& bytes, const std::string& path) const {
+    const val length = bytes["length"];
+    if (!length.isUndefined()) return length.as<std::size_t>();
+    throw BytesAwaited{std::make_unique<FilePending>(bytes, path), [forget = files_["forget"]] { call(forget); }};
+  }
+
   template <class... Given>
   val told(const std::string& path, std::string_view what, const char* function, const Given&... given) {
     try {

@@ -25,7 +25,7 @@ class JavaScriptFile : public FileSink {
 
 template <> struct Conversion<std::shared_ptr<Vfs>> {
   static std::shared_ptr<Vfs> from(const val& files, const Where& where);
-  static std::string given() { return "Files"; }
+  static std::string given() { return "(Files | LaterFiles)"; }
 };
 
 }  // namespace etude::js

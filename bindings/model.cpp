@@ -9,6 +9,26 @@ namespace {
 /// The user's steps.
 struct UserSteps : UserFunctions {
   SequentialOptions given;
+  /// The last function that each maker replaced.
+  std::map<std::string_view, std::weak_ptr<StepFunction>> made = {};
+
+  /// `function`, whose executions the function that `maker` returns runs, if there is a maker. It is called once for
+  /// each function.
+  std::shared_ptr<StepFunction> replaced(std::shared_ptr<StepFunction> function, bool is_given, const char* maker,
+                                         bool force) {
+    std::weak_ptr<StepFunction>& last = made[maker];
+    if (!is_given || last.lock() == function) return function;
+    const std::shared_ptr<StepFunction> before = std::exchange(function_being_made, function);
+    try {
+      call(maker, {val(force)});
+    } catch (...) {
+      function_being_made = before;
+      throw;
+    }
+    function_being_made = before;
+    last = function;
+    return function;
+  }
 };
 
 /// Sets a flag while it exists.
@@ -57,6 +77,18 @@ template <class Parent> class JavaScriptModel : public Parent, public UserLayer 
     if (!steps_.given.compute_metrics.given || in_metrics_) return Parent::compute_metrics(data, y_pred, loss);
     const Within within(in_metrics_);
     return steps_.run<StepLogs>("computeMetrics", data, y_pred, loss);
+  }
+  std::shared_ptr<StepFunction> make_train_function(bool force) override {
+    return steps_.replaced(Parent::make_train_function(force), steps_.given.make_train_function.given,
+                           "makeTrainFunction", force);
+  }
+  std::shared_ptr<StepFunction> make_test_function(bool force) override {
+    return steps_.replaced(Parent::make_test_function(force), steps_.given.make_test_function.given, "makeTestFunction",
+                           force);
+  }
+  std::shared_ptr<StepFunction> make_predict_function(bool force) override {
+    return steps_.replaced(Parent::make_predict_function(force), steps_.given.make_predict_function.given,
+                           "makePredictFunction", force);
   }
 
  private:

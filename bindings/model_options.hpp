@@ -17,6 +17,8 @@ using LoggingStep = UserStep<"(data: StepData) => StepLogs">;
 using LossStep = UserStep<"(data: StepData, yPred: any) => Value">;
 using MetricsStep = UserStep<"(data: StepData, yPred: any, loss: Value | null) => StepLogs">;
 using PredictingStep = UserStep<"(data: StepData) => Nested<Value>">;
+using TrainMaker = UserStep<"(force: boolean) => TrainFunction">;
+using PredictMaker = UserStep<"(force: boolean) => PredictFunction">;
 
 struct SequentialOptions {
   std::string name = {};
@@ -27,20 +29,27 @@ struct SequentialOptions {
   PredictingStep predict_step = {};
   LossStep compute_loss = {};
   MetricsStep compute_metrics = {};
+  TrainMaker make_train_function = {}, make_test_function = {};
+  PredictMaker make_predict_function = {};
   /// The metrics that its steps update, instead of those of compile().
   std::vector<MetricPtr> metrics = {};
   static constexpr auto fields() {
-    return option_rows(option<&SequentialOptions::name>("Name of the model."),
-                       option<&SequentialOptions::trainable>("Whether its variables are trained."),
-                       option<&SequentialOptions::call>("What the model computes, of Values."),
-                       option<&SequentialOptions::train_step>("Step of fit; returns logs."),
-                       option<&SequentialOptions::test_step>("Step of evaluate; returns logs."),
-                       option<&SequentialOptions::predict_step>("Step of predict; returns outputs."),
-                       option<&SequentialOptions::compute_loss>(
-                           "Loss of a batch. Within it, this.computeLoss() is that of compile()."),
-                       option<&SequentialOptions::compute_metrics>(
-                           "Logs of a batch. Within it, this.computeMetrics() is that of compile()."),
-                       option<&SequentialOptions::metrics>("Metrics that these steps update and each epoch resets."));
+    return option_rows(
+        option<&SequentialOptions::name>("Name of the model."),
+        option<&SequentialOptions::trainable>("Whether its variables are trained."),
+        option<&SequentialOptions::call>("What the model computes, of Values."),
+        option<&SequentialOptions::train_step>("Step of fit; returns logs."),
+        option<&SequentialOptions::test_step>("Step of evaluate; returns logs."),
+        option<&SequentialOptions::predict_step>("Step of predict; returns outputs."),
+        option<&SequentialOptions::compute_loss>(
+            "Loss of a batch. Within it, this.computeLoss() is that of compile()."),
+        option<&SequentialOptions::compute_metrics>(
+            "Logs of a batch. Within it, this.computeMetrics() is that of compile()."),
+        option<&SequentialOptions::make_train_function>(
+            "Returns what runs the executions of fit. Within it, this.makeTrainFunction() is the default."),
+        option<&SequentialOptions::make_test_function>("The same for evaluate."),
+        option<&SequentialOptions::make_predict_function>("The same for predict."),
+        option<&SequentialOptions::metrics>("Metrics that these steps update and each epoch resets."));
   }
   LayerOptions layer_options() const { return {.name = name, .dtype = {}, .trainable = trainable}; }
 };

@@ -67,6 +67,11 @@ EMSCRIPTEN_BINDINGS(module) {
   etude::host().yield = yield_in_time;
 
   bind<"set_random_seed(seed)", set_random_seed>();
+  bind<"epsilon()", epsilon>();
+  bind<"set_epsilon(value)", set_epsilon>();
+  bind<"image_data_format()", image_data_format>();
+  bind<"set_image_data_format(data_format)", [](std::string data_format) { set_image_data_format(data_format); }>();
+  bind<"set_floatx(dtype)", set_floatx>();
   bind<"set_dtype_policy(name)", [](std::string name) { set_dtype_policy(name); }>();
   bind<"dtype_policy()", [] { return std::string(dtype_policy().name()); }>();
   bind<"set_yield_every(milliseconds)", [](double milliseconds) {

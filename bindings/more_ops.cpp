@@ -67,7 +67,7 @@ EMSCRIPTEN_BINDINGS(more_ops) {
        [](Value x, Axes axes, bool keepdims) { return ops::norm(x, axes, keepdims); }>();
   bind<"ops.normalize(x, axis?, epsilon?)",
        [](Value x, std::optional<std::int64_t> axis, std::optional<double> epsilon) {
-         return ops::normalize(x, static_cast<std::ptrdiff_t>(axis.value_or(-1)), epsilon.value_or(1e-7));
+         return ops::normalize(x, static_cast<std::ptrdiff_t>(axis.value_or(-1)), epsilon.value_or(etude::epsilon()));
        }>();
   bind<"ops.argmin(x)", [](Value x) { return ops::argmin(x); }>();
   bind<"ops.diff(x, n?, axis?)", [](Value x, std::optional<std::int64_t> n, std::optional<std::int64_t> axis) {

@@ -57,9 +57,10 @@ constexpr OptionType option_types[] = {
     of<initializers::ConstantValue>, of<Value>, of<TextStep>, of<NgramSizes>, of<MaskValue>,
     // Options of models and loops.
     of<PerOutput<Choice<Loss>>>, of<PerOutput<double>>, of<MetricChoices>, of<std::vector<CallbackPtr>>,
-    of<std::optional<Data>>, of<ShuffleChoice>, of<JitCompile>, of<ValidationFrequency>, of<ClassWeight>,
-    of<YieldEvery>, of<std::vector<MetricPtr>>, of<LayerPtr>, of<std::vector<LayerPtr>>, of<SymbolicTensors>,
-    of<CallStep>, of<LoggingStep>, of<LossStep>, of<MetricsStep>, of<PredictingStep>, of<std::vector<Renaming>>,
+    of<std::optional<Data>>, of<ShuffleChoice>, of<JitCompile>, of<UseCudnn>, of<Tensor>, of<ValidationFrequency>,
+    of<ClassWeight>, of<YieldEvery>, of<std::vector<MetricPtr>>, of<LayerPtr>, of<std::vector<LayerPtr>>,
+    of<SymbolicTensors>, of<CallStep>, of<LoggingStep>, of<LossStep>, of<MetricsStep>, of<PredictingStep>,
+    of<TrainMaker>, of<PredictMaker>, of<std::vector<Renaming>>,
     // Options of callbacks.
     of<OpenFile>, of<HttpHeaders>, of<HttpTransport>, of<EpochSchedule>, of<UpdateFrequency>, of<SaveFrequency>};
 

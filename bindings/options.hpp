@@ -188,9 +188,9 @@ template <> struct Conversion<ShuffleChoice> {
   static std::string given() { return "boolean | 'batch'"; }
 };
 
-template <> struct Conversion<JitCompile> {
-  static JitCompile from(const val& value, const Where& where) {
-    return value.isString() ? JitCompile(value.as<std::string>().c_str()) : JitCompile(from_js<bool>(value, where));
+template <std::derived_from<AutoChoice> T> struct Conversion<T> {
+  static T from(const val& value, const Where& where) {
+    return value.isString() ? T(value.as<std::string>().c_str()) : T(from_js<bool>(value, where));
   }
   static std::string given() { return "boolean | 'auto'"; }
 };

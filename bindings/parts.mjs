@@ -13,9 +13,10 @@ export const parts = {
     functions: ['load_keras', 'save_keras', 'load_keras_weights', 'save_keras_weights', 'load_keras_strings'],
   },
   tfjs: { within: 'saving', bindings: [], classes: [], functions: ['load_tfjs', 'save_tfjs', 'tfjs_weight_names'] },
+  experiment: { within: 'saving', bindings: ['experiment'], classes: [], functions: [] },
   archives: { bindings: [], classes: [], functions: ['open_zip', 'create_zip', 'expand_zlib'] },
   saving: { bindings: ['saving', 'more_ops'], classes: ['ModelCheckpoint', 'BackupAndRestore'], functions: ['object_of_web_as_json', 'object_of_web_from_json', 'replace_pattern'] },
-  callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: [] },
+  callbacks: { bindings: ['operational_metrics'], classes: ['CSVLogger', 'RemoteMonitor', 'TensorBoard', 'OperationalMetrics', 'SwapEMAWeights'], functions: ['make_event_file'] },
   preprocessing: {
     bindings: ['text'],
     classes: [
@@ -28,7 +29,7 @@ export const parts = {
     functions: ['make_space'],
   },
   extras: {
-    bindings: [],
+    bindings: ['execution'],
     calls: ['explain', 'ops.einsum'],
     classes: [
       // Layers: of three axes, and rare ones.

@@ -91,24 +91,52 @@ template <> struct Conversion<CloneFunction> {
   static std::string given() { return "((layer: Layer) => LayerLike)"; }
 };
 
+/// JavaScript gets a fraction. SaveProgress is the same type.
+template <> struct Conversion<LoadProgress> {
+  static LoadProgress from(const val& function, const Where&) {
+    return [function](std::uint64_t done, std::uint64_t all) {
+      call(function, all ? static_cast<double>(done) / static_cast<double>(all) : 1.0);
+    };
+  }
+  static std::string given() { return "((fraction: number) => void)"; }
+};
+
+namespace {
+
+Task<val> load_weights(ModelPtr model, std::string path, LoadWeightsOptions options) {
+  co_await model->load_weights_task(std::move(path), std::move(options));
+  co_return val::undefined();
+}
+
+}  // namespace
+
 EMSCRIPTEN_BINDINGS(saving) {
   if (in_worker()) return;
   set_custom_classes({object_of_web_as_json, object_of_web_from_json});
   etude::host().replace = replace_pattern;
-  bind<"model.save(model, folder, options, files?)",
-       [](ModelPtr model, std::string folder, SaveOptions options, std::shared_ptr<Vfs> files) {
+  bind<"model.save(model, folder, options, files?, progress?)",
+       [](ModelPtr model, std::string folder, SaveOptions options, std::shared_ptr<Vfs> files, SaveProgress progress) {
          const FilesScope scope(files);
+         options.progress = std::move(progress);
          model->save(folder, options);
        }>();
-  bind<"model.save_weights(model, path, options, files?)",
-       [](ModelPtr model, std::string path, SaveOptions options, std::shared_ptr<Vfs> files) {
+  bind<"model.save_weights(model, path, options, files?, progress?)",
+       [](ModelPtr model, std::string path, SaveOptions options, std::shared_ptr<Vfs> files, SaveProgress progress) {
          const FilesScope scope(files);
+         options.progress = std::move(progress);
          model->save_weights(path, options);
        }>();
-  bind<"model.load_weights(model, path, options, files?)",
-       [](ModelPtr model, std::string path, LoadWeightsOptions options, std::shared_ptr<Vfs> files) {
-         options.files = files;
+  bind<"model.load_weights(model, path, options, progress?)",
+       [](ModelPtr model, std::string path, LoadWeightsOptions options, LoadProgress progress) {
+         options.progress = std::move(progress);
          model->load_weights(path, options);
+       }>();
+  bind<"model.load_weights_task(model, path, options, files, progress?)",
+       [](ModelPtr model, std::string path, LoadWeightsOptions options, std::shared_ptr<Vfs> files,
+          LoadProgress progress) {
+         options.files = std::move(files);
+         options.progress = std::move(progress);
+         return load_weights(std::move(model), std::move(path), std::move(options));
        }>();
   bind<"model.to_json(model)", [](ModelPtr model) { return to_json<Layer>(*model); }>();
   bind<"serialize(kind, object)", [](std::string kind, val object) {
@@ -130,11 +158,16 @@ EMSCRIPTEN_BINDINGS(saving) {
   }>();
   bind<"model_to_dot(model, options?)",
        [](ModelPtr model, ModelToDotOptions options) { return model_to_dot(*model, options); }>();
-  bind<"model.load(folder, options, files?)",
-       [](std::string folder, LoadModelOptions options, std::shared_ptr<Vfs> files) {
-         options.files = files;
-         const ModelPtr model = load_model(folder, options);
-         return model;
+  bind<"model.load(folder, options, progress?)",
+       [](std::string folder, LoadModelOptions options, LoadProgress progress) {
+         options.progress = std::move(progress);
+         return load_model(folder, options);
+       }>();
+  bind<"model.load_task(path, options, files, progress?)",
+       [](std::string path, LoadModelOptions options, std::shared_ptr<Vfs> files, LoadProgress progress) {
+         options.files = std::move(files);
+         options.progress = std::move(progress);
+         return load_model_task(std::move(path), std::move(options));
        }>();
   bind<"load_string_layers(path)", [](std::string path) {
     StringLayers layers{val::object()};

@@ -36,6 +36,9 @@ struct UserFunctions {
   val object() const { return js::call(link, std::string("object")); }
 };
 
+/// The compiled step whose executions JavaScript may replace now: makeTrainFunction or a similar function runs.
+inline std::shared_ptr<StepFunction> function_being_made;
+
 /// What calls the functions of such an object, which JavaScript gets in its place.
 class UserObject {
  public:

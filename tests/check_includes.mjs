@@ -34,7 +34,7 @@ const includes = {
   [beside]: ['base'],
   'native/cuda': ['execution', 'graph', 'devices'],
   'native/gloo': ['distribute', 'saving'],
-  'native/search': ['experiment', 'saving'],
+  'native/search': ['experiment'],
   'native/coordinator': ['training', 'execution', 'native/gloo'],
 };
 const outside = ['bindings', 'demo'];

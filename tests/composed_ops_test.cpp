@@ -158,6 +158,17 @@ TEST_CASE("composed ops: infinities and NaN are what they are in Keras", "[ops]"
   CHECK(computed({infinity, 3}, logsumexp) == Numbers{infinity});
 }
 
+TEST_CASE("arctan2: the sign of a zero decides, as in IEEE 754", "[ops]") {
+  const std::vector<double> y{0, -0.0, 0, -0.0, 0, -0.0}, x{-1, -1, -0.0, -0.0, 1, 1};
+  std::vector<double> both = y, expected;
+  both.insert(both.end(), x.begin(), x.end());
+  for (std::size_t i = 0; i < y.size(); ++i) expected.push_back(std::atan2(y[i], x[i]));
+  const std::vector<double> got =
+      computed(both, [](Value v) { return ops::arctan2(ops::slice(v, 0, 0, 6), ops::slice(v, 0, 6, 6)); });
+  CHECK(difference(got, expected, {1e-6}) == "");
+  for (std::size_t i = 0; i < y.size(); ++i) CHECK(std::signbit(got[i]) == std::signbit(expected[i]));
+}
+
 TEST_CASE("composed ops: inverse hyperbolic functions of large numbers", "[ops]") {
   const std::vector<double> expected{46.744846, -46.744846, 46.744846};  // Keras 3.15.1
   std::vector<double> got = computed({1e20, -1e20}, ops::arcsinh);

@@ -255,6 +255,30 @@ TEST_CASE("progress tells how many bytes of the weights were read, up to all", "
   }
 }
 
+TEST_CASE("progress tells how many bytes of the values were written, up to all", "[saving]") {
+  const FilesInMemory scope;
+  const auto model = trained();
+  std::uint64_t weights = 0, optimizer = 0;
+  for (const Tensor& weight : model->get_weights()) weights += weight.bytes();
+  for (const Variable& variable : model->optimizer().variables()) optimizer += variable.value().bytes();
+  for (const std::string path : {"m.keras", "m", "m/model.json", "w.safetensors", "w.npz", "w.weights.h5"}) {
+    INFO(path);
+    std::vector<std::uint64_t> told;
+    const std::uint64_t whole = weights + optimizer, all = path == "m"         ? 2 * whole
+                                                           : path == "m.keras" ? whole
+                                                                               : weights;
+    const SaveProgress progress = [&](std::uint64_t done, std::uint64_t of) {
+      CHECK(of == all);
+      told.push_back(done);
+    };
+    path[0] == 'w' ? model->save_weights(path, {.progress = progress}) : model->save(path, {.progress = progress});
+    REQUIRE(told.size() >= model->get_weights().size());
+    CHECK(std::ranges::is_sorted(told));
+    CHECK(told.front() < all);
+    CHECK(told.back() == all);
+  }
+}
+
 TEST_CASE("ModelCheckpoint saves .keras files", "[saving][keras]") {
   const FilesInMemory scope;
   const auto model = trained();

@@ -114,6 +114,8 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"load_model optimizer", "a place, which web/src/module.ts spells"},
     {"load_weights \"", "a place, which web/src/module.ts spells"},
     {"strategy->scope()", "JavaScript has no strategies"},
+    {"strategy->serve()", "JavaScript has no strategies"},
+    {"outside the strategy's scope", "JavaScript has no strategies"},
     {"set a larger input_dim", "Graph::expect hands it to check as a literal"},
     {"histogram_freq shows", "a lambda hands it to check as a literal"},
     {"set auto_shard_policy to", "JavaScript has no strategies"},

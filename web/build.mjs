@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { buildSync } from 'esbuild';
+import { build as bundle, buildSync } from 'esbuild';
 
 const folders = process.env.ETUDE_MODULES?.split(':');
 if (!folders) throw new Error("ETUDE_MODULES is not set - expected the folders of the module's builds - build the package by ./dev test npm.");
@@ -15,40 +15,52 @@ for (const folder of ['wasm', 'dist']) {
   mkdirSync(folder);
 }
 
+/** The parts of a build, whose files are beside it. */
+const partsOf = (from, stem) => readdirSync(from).flatMap((file) => (file.startsWith(`${stem}.`) && /^[^.]+\.([^.]+)\.wasm$/.exec(file)?.[1]) || []);
+
 const builds = { simd: 'etude', 'simd-threads': 'etude-threads', relaxed: 'etude-relaxed', 'relaxed-threads': 'etude-relaxed-threads' };
-const present = [];
+const present = [], ofLite = [];
 for (const [variant, build] of Object.entries(builds)) {
   if (variant !== 'simd') writeFileSync(`wasm/${build}.d.mts`, "export { default } from './etude.mjs';\n");
   const from = folders.find((folder) => existsSync(join(folder, `${build}.mjs`)));
   if (!from) continue;
-  // A build with parts has their files beside it.
-  const parts = readdirSync(from).flatMap((file) => (file.startsWith(`${build}.`) && /^[^.]+\.([^.]+)\.wasm$/.exec(file)?.[1]) || []);
+  const parts = partsOf(from, build), lite = build.replace('etude', 'etude-lite');
+  if (existsSync(join(from, `${lite}.wasm`))) {
+    const types = ['wasm', ...partsOf(from, lite).map((part) => `${part}.wasm`)];
+    for (const type of types) copyFileSync(join(from, `${lite}.${type}`), `wasm/${lite}.${type}`);
+    ofLite.push([variant, build, partsOf(from, lite), lite]);
+  }
   for (const type of ['mjs', 'wasm', ...parts.map((part) => `${part}.wasm`)]) copyFileSync(join(from, `${build}.${type}`), `wasm/${build}.${type}`);
   edit(`wasm/${build}.mjs`, build);
   present.push([variant, build, parts]);
 }
 if (present.length < folders.length) throw new Error(`found ${present} in ${folders} - expected a build in each - build the package by ./dev test npm.`);
 
-// Spelled out, so that bundlers see what there is, and nothing that there is not.
-const lines = (line) => present.map((each) => line(...each)).join('');
+// Spelled out, so that bundlers see what there is, and nothing that there is not. etude-ml/lite has the same scripts.
 const address = (file) => `() => new URL('./${file}', import.meta.url)`;
-writeFileSync('wasm/builds.mjs', `export const builds = {
-${lines((variant, build, parts) => `  '${variant}': {
+const buildsText = (all, isLite) => `export const isLite = ${isLite};
+export const builds = {
+${all.map(([variant, build, parts, wasm = build]) => `  '${variant}': {
     script: () => import('./${build}.mjs'),
-    wasm: ${address(`${build}.wasm`)},
-    parts: {${parts.map((part) => ` ${part}: ${address(`${build}.${part}.wasm`)}`).join(',')} },
-  },\n`)}};
-`);
+    wasm: ${address(`${wasm}.wasm`)},
+    parts: {${parts.map((part) => ` ${part}: ${address(`${wasm}.${part}.wasm`)}`).join(',')} },
+  },\n`).join('')}};
+`;
+writeFileSync('wasm/builds.mjs', buildsText(present, false));
+writeFileSync('wasm/lite_builds.mjs', buildsText(ofLite, true));
 writeFileSync('wasm/builds.d.mts', `import type { Factory } from './load.js';
 import type { Part } from './parts.js';
 import type { Variant } from './variant.js';
 export interface Build { script(): Promise<{ default: Factory }>; wasm(): URL; parts: Partial<Record<Part, () => URL>> }
 export const builds: Partial<Record<Variant, Build>>;
+export const isLite: boolean;
 `);
 const identifier = (build) => build.replaceAll('-', '_');
-writeFileSync('wasm/scripts.mjs', `${lines((_, build) => `import ${identifier(build)} from './${build}.mjs';\n`)}
-export const scripts = { ${lines((variant, build) => `'${variant}': ${identifier(build)}, `)}};
-`);
+const scriptsText = (all) => `${all.map(([, build]) => `import ${identifier(build)} from './${build}.mjs';\n`).join('')}
+export const scripts = { ${all.map(([variant, build]) => `'${variant}': ${identifier(build)}, `).join('')}};
+`;
+writeFileSync('wasm/scripts.mjs', scriptsText(present));
+writeFileSync('wasm/lite_scripts.mjs', scriptsText(ofLite));
 writeFileSync('wasm/scripts.d.mts', `import type { NodeParts } from './node.js';
 export const scripts: NodeParts['scripts'];
 `);
@@ -91,11 +103,25 @@ const classes = [
 ];
 writeFileSync(
   'wasm/options.d.mts',
-  imports('CallbackLike, DataLike, FileSink, HttpPost, LayerLike, Nested, StepData, StepLogs, TensorLike, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
+  imports('CallbackLike, DataLike, FileSink, HttpPost, LayerLike, Nested, PredictFunction, StepData, StepLogs, TensorLike, TrainFunction, Value, ValueLike') + `import type { ${classes} } from './etude.mjs';\n\n${options}`,
 );
+// Factories are classes in camelCase; what differs is spelled differently in letters' case alone.
+const namesOf = (family, classes) => {
+  const [, members = ''] = new RegExp(`export interface ${family[0].toUpperCase()}${family.slice(1)} \\{([^]*?)\\n\\}`).exec(options) ?? [];
+  const factories = [...members.matchAll(/^  (\w+)\(/gm)].map(([, name]) => name);
+  return classes.map((name) => factories.find((factory) => factory.toLowerCase() === name.toLowerCase().replace(/layer$/, '')) ?? unknownClass(family, name));
+};
+const unknownClass = (family, name) => {
+  throw new Error(`${name} in the ${family} of bindings/lite.mjs - expected a class of the table - correct its spelling.`);
+};
+const liteList = folders.map((folder) => join(folder, 'etude-lite.classes.json')).find(existsSync);
+const liteClasses = options && liteList ? JSON.parse(readFileSync(liteList, 'utf8')) : {};
+const ofFamilies = ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'callbacks']
+  .map((family) => `  ${family}: ${namesOf(family, liteClasses[family] ?? []).map((name) => `'${name}'`).join(' | ') || 'never'};\n`);
+writeFileSync('wasm/lite_classes.d.mts', `/** The classes of etude-ml/lite. */\nexport interface Classes {\n${ofFamilies.join('')}}\n`);
 writeFileSync(
   'wasm/etude.d.mts',
-  imports('Batch, BatchLike, CallbackParams, DType, DataLike, DatasetElement, FileSink, Files, History, HttpPost, LayerLike, Nested, StepData, StepLogs, Tensor, TensorLike, TextInput, TextLike, Value, ValueLike') +
+  imports('Batch, BatchLike, CallbackParams, DType, DataLike, DatasetElement, FileSink, Files, History, HttpPost, LaterFiles, LayerLike, Nested, StepData, StepLogs, Tensor, TensorLike, TextInput, TextLike, Value, ValueLike') +
     `import type { ${optionNames.join(', ')} } from './options.mjs';\n` +
     readFileSync(join(folders[0], 'etude.d.ts'), 'utf8')
       // Emscripten's own exports, and what frees a handle: neither is for users.
@@ -115,10 +141,29 @@ execFileSync(process.execPath, [createRequire(import.meta.url).resolve('typescri
 for (const file of readdirSync('wasm')) copyFileSync(join('wasm', file), join('dist', file));
 
 // One file for require, with the same files beside it.
-buildSync({
-  entryPoints: ['dist/index.node.js'], outfile: 'dist/index.cjs', bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'error',
+const forRequire = {
+  bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'error',
   define: { 'import.meta.url': 'scriptUrl' }, banner: { js: "const scriptUrl = require('node:url').pathToFileURL(__filename).href;" },
-});
-writeFileSync('dist/index.d.cts', `declare const et: typeof import('./index.js', { with: { 'resolution-mode': 'import' } });
-export = et;
-`);
+};
+const typesOf = (name) => `declare const et: typeof import('./${name}.js', { with: { 'resolution-mode': 'import' } });\nexport = et;\n`;
+buildSync({ entryPoints: ['dist/index.node.js'], outfile: 'dist/index.cjs', ...forRequire });
+for (const name of ['index', 'lite']) writeFileSync(`dist/${name}.d.cts`, typesOf(name));
+
+// etude-ml/lite is one file, with other builds in place of those of the package.
+const lite = {
+  name: 'lite',
+  setup(build) {
+    build.onResolve({ filter: /^\.\/(builds|scripts)\.mjs$/ }, ({ path }) => ({ path: join(process.cwd(), 'dist', path.replace('./', 'lite_')) }));
+    if (build.initialOptions.format === 'esm') build.onResolve({ filter: /^\.\/etude.*\.mjs$/ }, ({ path }) => ({ path, external: true }));
+  },
+};
+const asModule = { bundle: true, format: 'esm', target: 'es2022', minifyIdentifiers: true, minifySyntax: true, keepNames: true, logLevel: 'error', allowOverwrite: true };
+if (ofLite.length === 0) {
+  // Builds with threads have none, and neither has that of ./dev demo.
+  for (const file of readdirSync('dist').filter((name) => /^(lite|absent)/.test(name))) rmSync(join('dist', file));
+  process.exit();
+}
+await bundle({ entryPoints: ['dist/lite.node.js'], outfile: 'dist/lite.cjs', ...forRequire, plugins: [lite] });
+await bundle({ entryPoints: ['dist/lite.node.js'], outfile: 'dist/lite.node.js', ...asModule, platform: 'node', plugins: [lite] });
+await bundle({ entryPoints: ['dist/lite.js'], outfile: 'dist/lite.js', ...asModule, plugins: [lite] });
+for (const file of ['lite_builds.mjs', 'lite_scripts.mjs', 'absent.js']) rmSync(join('dist', file));

@@ -12,8 +12,8 @@ const read = (names) => Buffer.concat(names.map((name) => readFileSync(join(dist
 const files = readdirSync(dist);
 const rows = files.filter((name) => name.endsWith('.wasm')).map((name) => [name, read([name])]);
 // What a page fetches besides: not what is Node.js's, and one of the scripts of the builds.
-const scripts = files.filter((name) => /\.m?js$/.test(name) && !/^(etude-|index\.node|in_node|scripts)/.test(name));
-rows.push(['JavaScript', read(scripts)]);
+const scripts = files.filter((name) => /\.m?js$/.test(name) && !/^(etude-|index\.node|in_node|scripts|lite)/.test(name));
+rows.push(['JavaScript', read(scripts)], ['JavaScript of etude-ml/lite', read(['lite.js', 'etude.mjs'])]);
 
 const print = (name, numbers) => console.log(name.padEnd(30) + numbers.map((number) => number.toLocaleString('en').padStart(9)).join('  '));
 const heads = (name, titles) => console.log(`\n${name.padEnd(30)}${titles.map((title) => title.padStart(9)).join('  ')}`);

@@ -2,6 +2,7 @@
 
 /// Étude: all public headers.
 #include "etude/activations/activations.hpp"
+#include "etude/base/backend.hpp"
 #include "etude/base/dtype.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
@@ -68,6 +69,7 @@
 #include "etude/training/history.hpp"
 #include "etude/training/model.hpp"
 #include "etude/training/model_to_dot.hpp"
+#include "etude/training/parameter_server_strategy.hpp"
 #include "etude/training/plot_model.hpp"
 #include "etude/training/prediction_stream.hpp"
 #include "etude/training/progbar_logger.hpp"

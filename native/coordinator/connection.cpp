@@ -27,6 +27,9 @@ UnavailableError::UnavailableError(std::string_view task, int index, std::string
 namespace coordinator {
 namespace {
 
+/// The version of the messages, which processes of different versions of Étude would read wrongly.
+constexpr const char* protocol = "2";
+
 using sockets::Message;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -116,6 +119,8 @@ kj::Promise<Peer> greet(kj::AsyncIoStream& stream, const ServerCluster& cluster)
           reason = other_secret;
         else if (fields[2] != to)
           reason = "it is another process of the cluster";
+        else if (fields[4] != protocol)
+          reason = "it has another version of Étude";
         Peer peer{fields[0], 0};
         std::from_chars(fields[1].data(), fields[1].data() + fields[1].size(), peer.index);
         const Message reply =
@@ -139,9 +144,9 @@ kj::Own<kj::AsyncIoStream> Connection::connect(const ServerCluster& cluster, soc
     const auto first = sockets::receive(socket, soon);
     if (first && first->kind == challenge && first->fields.size() == 1) {
       const std::string own = secret::random_bytes();
-      Message greeting{hello,
-                       {cluster.task, std::to_string(cluster.index), to_.task + " " + std::to_string(to_.index), own,
-                        "1"}};  // the version of the messages
+      Message greeting{
+          hello,
+          {cluster.task, std::to_string(cluster.index), to_.task + " " + std::to_string(to_.index), own, protocol}};
       const auto& fields = greeting.fields;
       greeting.fields.push_back(secret::proof(
           cluster.secret, "client", {first->fields[0], fields[0], fields[1], fields[2], fields[3], fields[4]}));

@@ -1,5 +1,7 @@
 #include "coordinator/parts.hpp"
 
+#include <algorithm>
+
 #include "etude/distribute/strategy.hpp"
 
 namespace etude::coordinator {
@@ -30,7 +32,7 @@ void Parts::create(const std::vector<Part>& parts, const std::vector<Tensor>& va
           " - expected different names - choose another one.");
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts_.push_back(parts[i]);
-    variables_.emplace(parts[i].key(), Variable(parts[i].name, values[i]));
+    variables_.emplace(parts[i].key(), Variable(parts[i].name, values[i], parts[i].trainable));
   }
 }
 
@@ -57,7 +59,8 @@ void Parts::assign(const Named& values) {
 
 void Parts::build() {
   std::vector<Variable> all;
-  for (const Part& part : parts_) all.push_back(variable(part.key()));
+  for (const Part& part : parts_)
+    if (part.trainable) all.push_back(variable(part.key()));
   optimizer_->build(all);
 }
 
@@ -96,26 +99,48 @@ void Parts::push(const Named& gradients) {
   plan->run(inputs);
 }
 
-std::vector<Tensor> Parts::slots() {
-  std::vector<Tensor> values;
-  if (!optimizer_) return values;
+std::vector<std::pair<std::string, Variable>> Parts::named_slots() {
+  std::vector<std::pair<std::string, Variable>> result;
+  if (!optimizer_) return result;
   build();
-  for (const Variable& each : optimizer_->variables()) values.push_back(each.value());
+  const auto add = [&](const std::string& prefix, const std::vector<Variable>& slots) {
+    for (std::size_t i = 0; i < slots.size(); ++i) result.emplace_back(prefix + std::to_string(i), slots[i]);
+  };
+  add("", shared_variables(*optimizer_));
+  for (const Part& part : parts_) add(part.key() + '/', optimizer_->slots_for(variable(part.key())));
+  return result;
+}
+
+Named Parts::slots() {
+  Named values;
+  for (const auto& [name, slot] : named_slots()) values.emplace_back(name, slot.value());
   return values;
 }
 
-void Parts::restore_slots(const std::vector<Tensor>& values) {
-  if (!optimizer_) {
-    check(values.empty(), ErrorKind::value, where,
-          "a state with an optimizer - expected none, as the program has none - restore with the same program.");
-    return;
+void Parts::restore_slots(const Named& values) {
+  check(values.empty() || optimizer_, ErrorKind::value, where,
+        "a state with an optimizer - expected none, as the program has none - restore with the same program.");
+  // A variable that is trained now may have been created without slots.
+  for (Part& part : parts_)
+    part.trainable |=
+        std::ranges::any_of(values, [key = part.key() + '/'](const auto& each) { return each.first.starts_with(key); });
+  const auto slots = named_slots();
+  std::vector<Variable> found;
+  for (const auto& [name, value] : values) {
+    const auto slot = std::ranges::find(slots, name, [](const auto& each) { return each.first; });
+    check(slot != slots.end(), ErrorKind::value, where, "a slot ", name,
+          " - expected one of the optimizer - restore with the same program and variables.");
+    check_like("a slot", name, value, slot->second);
+    found.push_back(slot->second);
   }
-  build();
-  std::vector<Variable> slots = optimizer_->variables();
-  check(slots.size() == values.size(), ErrorKind::value, where, values.size(), " tensors of an optimizer - expected ",
-        slots.size(), " - restore with the same program and variables.");
-  for (std::size_t i = 0; i < slots.size(); ++i) check_like("a slot", slots[i].name(), values[i], slots[i]);
-  for (std::size_t i = 0; i < slots.size(); ++i) slots[i].assign(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) found[i].assign(values[i].second);
+}
+
+std::vector<Variable> shared_variables(const Optimizer& optimizer) {
+  std::vector<Variable> result = optimizer.variables();
+  for (const auto& kind : optimizer.slots())
+    std::erase_if(result, [&](const Variable& each) { return std::ranges::find(kind, each) != kind.end(); });
+  return result;
 }
 
 }  // namespace etude::coordinator

@@ -19,6 +19,7 @@ struct Part {
   std::int64_t begin = 0;
   /// Those of the whole variable; -1 for a scalar.
   std::int64_t rows = -1;
+  bool trainable = true;
 
   /// The name of the part.
   std::string key() const { return name + ":" + std::to_string(begin); }
@@ -34,14 +35,16 @@ class Parts {
   std::vector<Tensor> pull(const std::vector<std::string>& keys) const;
   void push(const Named& gradients);
   void assign(const Named& values);
-  /// The optimizer's variables.
-  std::vector<Tensor> slots();
-  void restore_slots(const std::vector<Tensor>& values);
+  /// The optimizer's variables: "key/0" is the first slot of a part, "0" the first variable that exists once.
+  Named slots();
+  void restore_slots(const Named& values);
 
  private:
   const Variable& variable(const std::string& key) const;
-  /// Creates the slots of all parts, in their order.
+  /// Creates the slots of all trainable parts, in their order.
   void build();
+  /// The optimizer's variables by those names.
+  std::vector<std::pair<std::string, Variable>> named_slots();
   std::unique_ptr<Plan> make_plan(const Named& gradients);
 
   OptimizerPtr optimizer_;
@@ -50,5 +53,8 @@ class Parts {
   /// By the keys of the gradients.
   std::map<std::vector<std::string>, std::unique_ptr<Plan>> plans_;
 };
+
+/// The optimizer's variables that exist once: iterations, the learning rate, and others that are no slots.
+std::vector<Variable> shared_variables(const Optimizer& optimizer);
 
 }  // namespace etude::coordinator

@@ -16,6 +16,8 @@ namespace {
 constexpr const char* where = "run_server";
 /// The most connections that have not greeted yet.
 constexpr int most_strangers = 64;
+/// After a connection could not be accepted.
+constexpr std::chrono::milliseconds accept_pause{100};
 
 kj::Promise<void> done() { return kj::READY_NOW; }
 
@@ -74,7 +76,7 @@ class ServerTask final : public TaskBase {
     return answer(context, [&] {
       std::vector<Part> parts;
       for (const auto& each : context.getParams().getParts())
-        parts.push_back({each.getName().cStr(), each.getBegin(), each.getRows()});
+        parts.push_back({each.getName().cStr(), each.getBegin(), each.getRows(), each.getTrainable()});
       parts_.create(parts, read(context.getParams().getValues()));
     });
   }
@@ -104,10 +106,11 @@ class ServerTask final : public TaskBase {
     return answer(context, [&] { parts_.assign(read(context.getParams().getValues())); });
   }
   kj::Promise<void> slots(SlotsContext context) override {
-    const std::vector<Tensor> values = parts_.slots();
-    auto response = context.getResults(capnp::MessageSize{words_of(values), 0});
-    write(response.initValues(static_cast<capnp::uint>(values.size())), values);
-    return done();
+    return answer(context, [&] {
+      const Named values = parts_.slots();
+      auto response = context.getResults(capnp::MessageSize{words_of(values), 0});
+      write(response.initValues(static_cast<capnp::uint>(values.size())), values);
+    });
   }
   kj::Promise<void> restoreSlots(RestoreSlotsContext context) override {
     return answer(context, [&] { parts_.restore_slots(read(context.getParams().getValues())); });
@@ -151,10 +154,19 @@ class Server final : private kj::TaskSet::ErrorHandler {
 
  private:
   kj::Promise<void> accept(schema::Task::Client task) {
-    return receiver_->accept().then([this, task = kj::mv(task)](kj::Own<kj::AsyncIoStream> stream) mutable {
-      if (strangers_ < most_strangers) tasks_.add(serve(kj::mv(stream), task));
-      return accept(kj::mv(task));
-    });
+    schema::Task::Client again = task;
+    return kj::evalNow([this] { return receiver_->accept(); })
+        .then(
+            [this, task = kj::mv(task)](kj::Own<kj::AsyncIoStream> stream) mutable {
+              if (strangers_ < most_strangers) tasks_.add(serve(kj::mv(stream), task));
+              return accept(kj::mv(task));
+            },
+            // For example, there are too many open files.
+            [this, again = kj::mv(again)](kj::Exception&&) mutable {
+              return io_.provider->getTimer()
+                  .afterDelay(duration_of(accept_pause))
+                  .then([this, again = kj::mv(again)]() mutable { return accept(kj::mv(again)); });
+            });
   }
 
   kj::Promise<void> serve(kj::Own<kj::AsyncIoStream> stream, schema::Task::Client task) {

@@ -9,16 +9,6 @@ namespace {
 
 constexpr const char* where = "coordinator";
 
-std::string key_of(const std::string& name, std::int64_t begin) { return name + ":" + std::to_string(begin); }
-
-std::string slot_name(std::size_t server, std::size_t slot) {
-  const auto digits = [](std::size_t number) {
-    const std::string text = std::to_string(number);
-    return std::string(text.size() < 6 ? 6 - text.size() : 0, '0') + text;
-  };
-  return "optimizer/" + digits(server) + "/" + digits(slot);  // in the order of numbers
-}
-
 }  // namespace
 
 ServersClient::ServersClient(const ServerCluster& cluster, const CoordinatorOptions& options, bool watches,
@@ -105,7 +95,7 @@ const ServersClient::Layout& ServersClient::layout_of(const std::string& name) {
   return found->second;
 }
 
-void ServersClient::create(const NamedTensors& values, const Partitioner& partitioner) {
+void ServersClient::create(const NamedTensors& values, const Partitioner& partitioner, bool trainable) {
   call([&] {
     refresh();
     const std::size_t servers = connections_.size();
@@ -141,6 +131,7 @@ void ServersClient::create(const NamedTensors& values, const Partitioner& partit
         parts[i].setName(fresh[server][i].name);
         parts[i].setBegin(fresh[server][i].begin);
         parts[i].setRows(fresh[server][i].rows);
+        parts[i].setTrainable(trainable);
       }
       write(request.initValues(parts.size()), tensors);
       calls.emplace_back(connections_[server].get(), request.send());
@@ -196,20 +187,25 @@ NamedTensors ServersClient::pull_now(const std::vector<std::string>& names) {
       result[name] = parts.at(key_of(name, 0));
       continue;
     }
-    const Tensor& first = parts.at(key_of(name, 0));
-    std::vector<std::int64_t> extents(first.shape().begin(), first.shape().end());
-    extents.front() = layout.rows;
-    Tensor whole = Tensor::uninitialized(Shape(std::span<const std::int64_t>(extents)), first.dtype());
-    for (const Place& place : layout.places) {
-      const Tensor& part = parts.at(key_of(name, place.begin));
-      Tensor rows = whole.rows(place.begin, place.end);
-      check(part.bytes() == rows.bytes(), ErrorKind::data, where, "a part of ", name,
-            " with another size - expected its rows - run the same program in all processes.");
-      std::memcpy(rows.raw(), part.raw(), part.bytes());
-    }
-    result[name] = std::move(whole);
+    result[name] = joined(name, layout, [&](const Place& place) { return parts.at(key_of(name, place.begin)); });
   }
   return result;
+}
+
+Tensor ServersClient::joined(const std::string& name, const Layout& layout,
+                             const std::function<Tensor(const Place&)>& part_at) {
+  const Tensor first = part_at(layout.places.front());
+  std::vector<std::int64_t> extents(first.shape().begin(), first.shape().end());
+  extents.front() = layout.rows;
+  Tensor whole = Tensor::uninitialized(Shape(std::span<const std::int64_t>(extents)), first.dtype());
+  for (const Place& place : layout.places) {
+    const Tensor part = part_at(place);
+    Tensor rows = whole.rows(place.begin, place.end);
+    check(part.bytes() == rows.bytes(), ErrorKind::data, where, "a part of ", name,
+          " with another size - expected its rows - run the same program in all processes.");
+    std::memcpy(rows.raw(), part.raw(), part.bytes());
+  }
+  return whole;
 }
 
 std::vector<ServersClient::Named> ServersClient::divided(const NamedTensors& tensors, const char* what) {
@@ -254,45 +250,6 @@ void ServersClient::assign(const NamedTensors& values) {
       calls.emplace_back(connections_[server].get(), request.send());
     }
     for (auto& [connection, promise] : calls) connection->checked(kj::mv(promise));
-  });
-}
-
-NamedTensors ServersClient::state() {
-  NamedTensors result = pull();
-  call([&] {
-    for (std::size_t server = 0; server < connections_.size(); ++server) {
-      kj::Promise<capnp::Response<schema::Task::SlotsResults>> promise =
-          connections_[server]->task().slotsRequest().send();
-      const auto response = connections_[server]->await(kj::mv(promise));
-      std::vector<Tensor> slots = read(response.getValues());
-      for (std::size_t slot = 0; slot < slots.size(); ++slot) result[slot_name(server, slot)] = std::move(slots[slot]);
-    }
-  });
-  return result;
-}
-
-void ServersClient::restore(const NamedTensors& state) {
-  NamedTensors values;
-  std::vector<std::vector<Tensor>> slots(cluster_.servers.size());
-  for (const auto& [name, tensor] : state) {
-    if (!name.starts_with("optimizer/")) {
-      values[name] = tensor;
-      continue;
-    }
-    bool found = false;
-    for (std::size_t server = 0; server < slots.size() && !found; ++server)
-      if ((found = name == slot_name(server, slots[server].size()))) slots[server].push_back(tensor);
-    check(found, ErrorKind::value, where, name, " in the state - expected that of ", slots.size(),
-          " servers - start as many as before.");
-  }
-  assign(values);
-  call([&] {
-    for (std::size_t server = 0; server < connections_.size(); ++server) {
-      auto request = connections_[server]->task().restoreSlotsRequest(capnp::MessageSize{words_of(slots[server]), 0});
-      write(request.initValues(static_cast<capnp::uint>(slots[server].size())), slots[server]);
-      kj::Promise<capnp::Response<schema::Task::RestoreSlotsResults>> promise = request.send();
-      connections_[server]->checked(kj::mv(promise));
-    }
   });
 }
 

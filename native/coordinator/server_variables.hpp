@@ -22,7 +22,7 @@ class ServersClient final : public ServerVariables {
                 std::function<void(const UnavailableError&)> on_lost);
   ~ServersClient() override;
 
-  void create(const NamedTensors& values, const Partitioner& partitioner) override;
+  void create(const NamedTensors& values, const Partitioner& partitioner, bool trainable) override;
   NamedTensors pull() override;
   NamedTensors pull(const std::vector<std::string>& names) override;
   void push(const NamedTensors& gradients) override;
@@ -51,6 +51,14 @@ class ServersClient final : public ServerVariables {
   NamedTensors pull_now(const std::vector<std::string>& names);
   const Layout& layout_of(const std::string& name);
   std::vector<Named> divided(const NamedTensors& tensors, const char* what);
+  /// The parts of a variable as one tensor.
+  static Tensor joined(const std::string& name, const Layout& layout,
+                       const std::function<Tensor(const Place&)>& part_at);
+  static std::string key_of(const std::string& name, std::int64_t begin) { return name + ":" + std::to_string(begin); }
+  /// The slots of all servers, by the names of state().
+  NamedTensors slots_now();
+  /// Adds a slot of that name to those of the servers that have its parts.
+  void divide_slot(const std::string& name, const Tensor& slot, std::vector<Named>& by_server);
   /// Calls `function` there; throws UnavailableError for a server that was lost before.
   void call(const std::function<void()>& function);
 

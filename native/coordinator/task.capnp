@@ -25,6 +25,7 @@ struct Part {
   name @0 :Text;
   begin @1 :Int64;
   rows @2 :Int64;
+  trainable @3 :Bool = true;
 }
 
 # Why a call failed. `kind` is that of an Error. `server` is a parameter server that is unavailable, or -1.
@@ -44,8 +45,9 @@ interface Task {
   pull @4 (names :List(Text)) -> (values :List(Tensor), failure :Failure);
   push @5 (gradients :List(Named)) -> (failure :Failure);
   assign @6 (values :List(Named)) -> (failure :Failure);
-  slots @7 () -> (values :List(Tensor));
-  restoreSlots @8 (values :List(Tensor)) -> (failure :Failure);
+  # Of the optimizer: "part/0" is the first slot of a part, "0" the first variable that exists once.
+  slots @7 () -> (values :List(Named), failure :Failure);
+  restoreSlots @8 (values :List(Named)) -> (failure :Failure);
   # Of all: the coordinator ends.
   shutdown @9 ();
 }

@@ -1,6 +1,7 @@
 #include "coordinator/worker.hpp"
 
 #include <algorithm>
+#include <list>
 #include <map>
 #include <optional>
 #include <utility>
@@ -29,16 +30,28 @@ class FunctionThread::Context final : public WorkerContext {
     const auto found = std::ranges::find(datasets_, name, &PerWorkerDataset::name);
     check(found != datasets_.end(), ErrorKind::value, "worker", "no dataset ", name,
           " - expected one that was passed to schedule - pass the result of create_per_worker_dataset.");
-    auto& [id, iterator] = iterators_[name];
-    if (!iterator || id != found->id) {
+    auto& passes = iterators_[name];
+    const auto pass = std::ranges::find(passes, found->id, [](const auto& each) { return each.first; });
+    if (pass == passes.end()) {
       const InputContext context{.num_input_pipelines = count(), .input_pipeline_id = index()};
-      iterator.emplace(program_.datasets.at(name).dataset_fn(context));
-      id = found->id;
+      const auto creator = program_.datasets.find(name);
+      check(creator != program_.datasets.end(), ErrorKind::value, "worker", "no dataset ", name,
+            " - expected one of the program - run the same program in all processes.");
+      passes.emplace_front(found->id, DatasetIterator(creator->second.dataset_fn(context)));
+      if (passes.size() > most_passes) passes.pop_back();
+    } else {
+      passes.splice(passes.begin(), passes, pass);
     }
-    std::optional<Batch> batch = iterator->next().get();
+    std::optional<Batch> batch = passes.front().second.next().get();
     check(batch.has_value(), ErrorKind::data, "worker", "the dataset ", name,
           " has ended - expected as many batches as the functions take - call repeat().");
     return std::move(*batch);
+  }
+
+  Batch next() override {
+    check(datasets_.size() == 1, ErrorKind::value, "worker", datasets_.size(),
+          " datasets - expected one - pass the name of one to next().");
+    return next(datasets_.front().name);
   }
 
   std::vector<Tensor> call(Job& job) {
@@ -55,7 +68,10 @@ class FunctionThread::Context final : public WorkerContext {
   const CoordinatorOptions& options_;
   std::unique_ptr<ServersClient> servers_;
   std::vector<PerWorkerDataset> datasets_;
-  std::map<std::string, std::pair<std::int64_t, std::optional<DatasetIterator>>> iterators_;
+  /// The most passes of a dataset that a worker remembers: of training, of validation, and of evaluate in callbacks.
+  static constexpr std::size_t most_passes = 4;
+  /// The passes of each dataset by their ids, the one that was used last first.
+  std::map<std::string, std::list<std::pair<std::int64_t, DatasetIterator>>> iterators_;
 };
 
 FunctionThread::FunctionThread(const ServerCluster& cluster, const ServerProgram& program,

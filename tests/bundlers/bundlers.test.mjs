@@ -160,6 +160,36 @@ test('Rollup, with the builds copied beside its bundle', async () => {
   await assertSiteTrains(join(root, 'dist'));
 });
 
+/** The same program with etude-ml/lite, which has a part of its own, and no threads. */
+const liteApp = app.replace("'etude-ml'", "'etude-ml/lite'").replace('et.setNumThreads(2);', '').replace("await et.ready({ parts: ['data'] });", '')
+  .replace('[et.variant, et.numThreads(), history.loss[0] * et.data.range(1).cardinality()]', "[et.variant, 1, history.loss[0] * (await model.toBytes('safetensors'))[8] / 123]"); // "{"
+async function assertLiteTrains(root, page = 'index.html') {
+  const site = await serve(root, {});
+  try {
+    await assertTrains(site.url + page, false);
+  } finally {
+    site.close();
+  }
+}
+test('etude-ml/lite by webpack 5', async () => {
+  const root = newApp({ 'main.js': liteApp });
+  const stats = await new Promise((resolve, reject) =>
+    webpack({ mode: 'production', context: root, entry: './main.js', output: { path: join(root, 'dist') } }, (error, stats) => (error ? reject(error) : resolve(stats))));
+  assert.deepEqual(stats.toJson({ all: false, errors: true }).errors.map(({ message }) => message), []);
+  writeFileSync(join(root, 'dist/index.html'), html('<script src="main.js"></script>'));
+  await assertLiteTrains(join(root, 'dist'));
+});
+
+test('etude-ml/lite by Vite 8, and as a plain module script', async () => {
+  const { build } = await import('vite8');
+  const root = newApp({ 'index.html': html('<script type="module" src="/main.js"></script>'), 'main.js': liteApp });
+  await build({ root, configFile: false, logLevel: 'error' });
+  await assertLiteTrains(join(root, 'dist'));
+  const map = '<script type="importmap">{"imports": {"etude-ml/lite": "./node_modules/etude-ml/dist/lite.js"}}</script>';
+  writeFileSync(join(root, 'plain.html'), html(`${map}<script type="module" src="main.js"></script>`));
+  await assertLiteTrains(root, 'plain.html');
+});
+
 test('a plain module script', async () => {
   const map = '<script type="importmap">{"imports": {"etude-ml": "./node_modules/etude-ml/dist/index.js"}}</script>';
   await assertSiteTrains(newApp({ 'index.html': html(`${map}<script type="module" src="main.js"></script>`) }));

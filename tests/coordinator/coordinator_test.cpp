@@ -1,3 +1,4 @@
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <catch2/catch_test_macros.hpp>
@@ -336,6 +337,37 @@ TEST_CASE("run_server: garbage ends a connection, and silent ones do not keep th
     ServerCluster own = cluster;
     own.task = "chief";
     ClusterCoordinator coordinator(own, program(), quick);
+    return text_of(coordinator.fetch(coordinator.schedule("twice", {number(3)})));
+  });
+  CHECK(reports == Reports{"ended", "6"});
+}
+
+TEST_CASE("run_server: after connections that it could not accept, it accepts others", "[coordinator]") {
+  constexpr CoordinatorOptions patient{.timeout = milliseconds(3000), .absence = milliseconds(9000)};
+  const ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
+  const Reports reports = run_processes(2, [&](int process) -> std::string {
+    if (process == 0) {
+      // For a second, the process can open no more files.
+      const std::jthread limits([] {
+        std::this_thread::sleep_for(milliseconds(300));
+        rlimit limit{};
+        ::getrlimit(RLIMIT_NOFILE, &limit);
+        const rlim_t before = limit.rlim_cur;
+        const int next = ::dup(STDERR_FILENO);
+        ::close(next);
+        limit.rlim_cur = static_cast<rlim_t>(next);
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+        std::this_thread::sleep_for(milliseconds(1000));
+        limit.rlim_cur = before;
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+      });
+      run_server(cluster, program(), patient);
+      return "ended";
+    }
+    std::this_thread::sleep_for(milliseconds(600));
+    ServerCluster own = cluster;
+    own.task = "chief";
+    ClusterCoordinator coordinator(own, program(), patient);
     return text_of(coordinator.fetch(coordinator.schedule("twice", {number(3)})));
   });
   CHECK(reports == Reports{"ended", "6"});

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
-import { assertClose, signsOf, waves } from './support.mjs';
+import { assertClose, assertError, signsOf, waves } from './support.mjs';
 
 const quiet = { verbose: 0 };
 const x = waves([8, 3]);
@@ -152,4 +152,14 @@ test('a recurrent layer of model.layers has its own methods', () => {
   const model = et.sequential([et.layers.lstm({ units: 2 }), et.layers.dense({ units: 1 })]);
   assert.equal(typeof model.layers[0].resetState, 'function');
   assert.equal(model.layers[1].resetState, undefined);
+});
+
+test('an Embedding may have its first weights, and recurrent layers accept useCudnn', async () => {
+  const weights = [[1, 2], [3, 4], [5, 6]];
+  const embedding = et.layers.embedding({ inputDim: 3, outputDim: 2, weights });
+  assert.deepEqual(embedding.call([[2, 0]]).array(), [[[5, 6], [1, 2]]]);
+  assert.ok(!('weights' in et.layers.serialize(embedding).config));
+  await assertError(() => et.layers.embedding({ inputDim: 3, outputDim: 1, weights }), 'shape', 'weights of shape [3, 2]');
+  for (const useCudnn of ['auto', true, false]) assert.ok(!('use_cudnn' in et.layers.serialize(et.layers.lstm({ units: 1, useCudnn })).config));
+  await assertError(() => et.layers.gru({ units: 1, useCudnn: 'always' }), 'value', 'useCudnn');
 });

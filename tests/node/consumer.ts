@@ -268,3 +268,34 @@ export const parts: [et.ImageDataset, et.ImageDataset] = et.utils.imageDatasetFr
 void [model.fit(photos, { validationData: parts[1] }), photos.batch(2), photos.classNames[0]];
 export const picture: Promise<et.Tensor> = et.utils.loadImg('photo.png', { targetSize: 64, decode: async (bytes) => et.tensor(bytes, [1, 1, -1]) });
 export const drawn: Promise<string> = et.plotModel(model, { toFile: 'model.svg', showShapes: true, viz: { renderString: (dot) => dot } });
+
+export const context: Promise<et.experiment.Context> = et.experiment.init({ storage: 'trial', retention: { saveTrialBest: 2 }, preempt: { signal: new AbortController().signal } });
+void context.then((trial) => trial.fit(model, [[1]], [[1]], { epochs: 2 }, { checkpointFreq: 5 })).then(({ history }) => history['loss']);
+const space: et.experiment.Hyperparameters = { rate: { type: 'log', minval: -4, maxval: -1 }, nested: { units: { type: 'int', minval: 1, maxval: 8 }, kind: 'relu' } };
+export const found: Promise<et.experiment.SearchResult> = et.experiment.runSearch({ searcher: { name: 'random', metric: 'loss', maxTrials: 2 }, hyperparameters: space }, { worker: () => new Worker('trial.js') });
+// @ts-expect-error: no such searcher
+void et.experiment.runSearch({ searcher: { name: 'best', metric: 'loss' }, hyperparameters: space }, { worker: 'trial.js' });
+// @ts-expect-error: no such option
+void context.then((trial) => trial.fit(model, [[1]], [[1]], {}, { checkpoints: 5 }));
+class Timed extends et.Model {
+  override makeTrainFunction(force?: boolean): et.TrainFunction {
+    const runSteps = super.makeTrainFunction(force);
+    return async (batches) => ({ ...(await runSteps(batches)), seconds: 1 });
+  }
+  override makePredictFunction(force?: boolean): et.PredictFunction {
+    const runSteps = super.makePredictFunction(force);
+    return async (batches: et.ExecutionBatches) => {
+      const { value } = await batches.next();
+      return runSteps([value]);
+    };
+  }
+}
+export const timed: et.Model = new Timed({ name: 'timed' });
+export const tested: et.Model = et.sequential([], {
+  makeTestFunction(force) {
+    const runSteps = this.makeTestFunction(force);
+    return (batches) => runSteps(batches);
+  },
+});
+et.setEpsilon(et.epsilon());
+et.setImageDataFormat(et.imageDataFormat());

@@ -136,7 +136,7 @@ test('functions that return a promise load their part themselves', () => {
 });
 
 test('a page loads for a .keras file formats and archives besides saving, for a model.json tfjs, for a file of Keras 2 formats and keras2', () => {
-  const others = ['data', 'callbacks', 'preprocessing', 'extras'];
+  const others = ['data', 'callbacks', 'experiment', 'preprocessing', 'extras'];
   const load = (kind, absent) => run(`et.configure({ build: 'simd', parts: ${JSON.stringify(Object.fromEntries([...others, ...absent].map((part) => [part, `/nowhere/${part}.wasm`])))} });
     await et.ready();
     ${kind}`);
@@ -153,6 +153,14 @@ test('a page loads for a .keras file formats and archives besides saving, for a 
   assert.deepEqual(run(first, { entry: 'etude-ml' }), [true]);
 });
 
+test('a trial in a page loads its part, and that of TensorBoard if it writes for that', () => {
+  const init = (tensorboard) => `const context = await et.experiment.init({ storage: ${JSON.stringify(join(folder, 'trial'))}, tensorboard: ${tensorboard} }); context.train.reportMetrics('own', 1, { a: 1 }); context.close();`;
+  const loaded = (absent, text) => run(`et.configure({ build: 'simd', parts: ${JSON.stringify(Object.fromEntries(absent.map((part) => [part, `/nowhere/${part}.wasm`])))} }); ${text} said.push('done');`);
+  assert.deepEqual(loaded(['data', 'callbacks', 'formats', 'archives', 'preprocessing', 'extras'], init(false)), ['done']);
+  assert.deepEqual(loaded(['data', 'formats', 'archives', 'preprocessing', 'extras'], init(true)), ['done']);
+  assert.match(run(`et.configure({ build: 'simd', parts: { callbacks: '/nowhere/callbacks.wasm' } }); said.push(await told(async () => { ${init(true)} }));`)[0], /^io \[ready\] cannot read/);
+});
+
 test('et.ready loads a part once, also after et.reload(), and refuses names that it does not know', () => {
   const said = run(`
     said.push(await told(() => et.ready({ parts: ['files'] })), await told(() => et.ready({ parts: 'data' })), await told(() => et.ready({ part: ['data'] })));
@@ -160,7 +168,7 @@ test('et.ready loads a part once, also after et.reload(), and refuses names that
     const model = newModel(), before = model.toJson().length > 0;
     await et.reload();
     said.push(before, await told(() => et.data.range(3)), newModel().toJson().length > 0, await told(() => et.callbacks.csvLogger({ filename: 'x' })));`);
-  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, formats, tfjs, keras2, archives, callbacks, preprocessing, extras - /);
+  assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, formats, tfjs, keras2, archives, callbacks, experiment, preprocessing, extras - /);
   assert.match(said[1], /^value \[ready\] "data" as parts - expected an array - /);
   assert.match(said[2], /^value \[ready\] unknown option "part" - expected parts alone - /);
   assert.deepEqual(said.slice(3), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);

@@ -129,9 +129,31 @@ test('files that are no images, and wrong results of a decoder, are errors with 
   await assertError(() => et.utils.imageDatasetFromDirectory(join(folder, 'tree'), { labelMode: 'binary' }), 'value', '[utils.imageDatasetFromDirectory]', 'for 3 classes');
 });
 
-test('the device of the module, and its floats, are those of Keras on a processor', () => {
+test('the device of the module, and its floats, are those of Keras on a processor', async () => {
   assert.deepEqual(et.devices(), [{ name: '/cpu:0', threads: et.numThreads() }]);
   assert.equal(et.floatx(), et.layers.dense({ units: 1 }).call(et.tensor([[1]])).dtype);
+  et.setFloatx('float32');
+  await assertError(() => et.setFloatx('float64'), 'dtype', '[setFloatx]', 'float32 only');
+});
+
+test('setEpsilon and setImageDataFormat set what losses and new layers use, as in Keras', async (t) => {
   assert.equal(et.epsilon(), 1e-7);
-  assert.equal(et.imageDataFormat(), et.layers.serialize(et.layers.conv2d({ filters: 1, kernelSize: 1 })).config.data_format);
+  assert.equal(et.imageDataFormat(), 'channels_last');
+  t.after(() => {
+    et.setEpsilon(1e-7);
+    et.setImageDataFormat('channels_last');
+  });
+  et.setEpsilon(0.25);
+  assert.equal(et.epsilon(), 0.25);
+  const model = et.sequential([et.layers.identity()]);
+  model.compile({ loss: 'poisson' });
+  const loss = await model.evaluate([[0]], [[1]], { verbose: 0 });
+  assert.ok(Math.abs(loss + Math.log(0.25)) < 1e-6, `${loss}`);
+  await assertError(() => et.setEpsilon(0), 'value', '[setEpsilon]', 'above 0');
+
+  et.setImageDataFormat('channels_first');
+  const convolution = et.layers.conv2d({ filters: 7, kernelSize: 2 });
+  assert.equal(et.layers.serialize(convolution).config.data_format, et.imageDataFormat());
+  assert.deepEqual(convolution.call(et.tensor(new Float32Array(24), [1, 2, 4, 3])).shape, [1, 7, 3, 2]);
+  await assertError(() => et.setImageDataFormat('channels'), 'value', '[setImageDataFormat]', 'expected "channels_last"');
 });

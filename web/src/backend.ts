@@ -16,7 +16,3 @@ export function devices(): Device[] {
 }
 /** The dtype of variables and of floats without a dtype: always 'float32'. */
 export const floatx = (): DType => 'float32';
-/** The small number that losses and metrics add to avoid a division by 0, as in Keras: 1e-7. */
-export const epsilon = (): number => 1e-7;
-/** The default of the option `dataFormat` of layers: always 'channels_last'. */
-export const imageDataFormat = (): 'channels_last' => 'channels_last';

@@ -1,3 +1,5 @@
+import type { Mirror } from './mirror.js';
+
 /** A file that is written by appending: the result of the option `open` of callbacks. Its functions are synchronous. */
 export interface FileSink {
   append(bytes: Uint8Array): void;
@@ -43,4 +45,22 @@ export interface Files {
   kind(path: string): 'none' | 'file' | 'folder';
   /** The function that releases the lock; undefined if it is held elsewhere. */
   lock(path: string): (() => void) | undefined;
+  /** Waits until all writes so far are kept. Files that are written at once have none. */
+  saved?(): Promise<void>;
+  /** What keeps these files, if that is a page. */
+  mirror?: Mirror;
 }
+
+/** Files whose bytes come later, for calls of the module that return a promise. */
+export interface LaterFiles extends Omit<Files, 'read' | 'readAt'> {
+  /** The bytes if they are here, or what to wait for: after that, the same call returns them. */
+  read(path: string): Uint8Array | Arrival;
+  readAt(path: string, at: number, size: number): Uint8Array | Arrival;
+  /** Frees bytes that are here. */
+  forget(): void;
+}
+/** Bytes that will be here. The load that waits for them goes on within `within`, for example with its custom classes. */
+export interface Arrival extends Promise<unknown> {
+  within?: Within;
+}
+export type Within = <R>(work: () => R) => R;

@@ -1,6 +1,8 @@
 import * as fs from 'node:fs';
 import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
+import * as workers from 'node:worker_threads';
 import { scripts } from './scripts.mjs';
 import { lend } from './node.js';
 
-lend({ fs, createRequire, scripts });
+lend({ fs, createRequire, scripts, workers, cores: availableParallelism() });

@@ -16,13 +16,14 @@ import { factories, family, late, opFamily, type Family, type OpFamily } from '.
 import type * as options from './options.mjs';
 import { serialization, type Serialization } from './serialization.js';
 
-export { devices, epsilon, floatx, imageDataFormat, type Device } from './backend.js';
+export { devices, floatx, type Device } from './backend.js';
 export { Batch, type BatchGenerator, type BatchLike, type DatasetElement, type NamedData, type NamedTensors } from './batch.js';
 export { Callback, type CallbackLike, type CallbackParams, type Hooks, type Logs, type PredictLogs } from './callback.js';
 export { Constraint, Initializer, LearningRateSchedule, Loss, Metric, Optimizer, Regularizer } from './custom.js';
 export type { CustomConstraint, CustomInitializer, CustomLoss, CustomMetric, CustomOptimizer, CustomRegularizer, CustomSchedule } from './custom.js';
 export * as data from './data.js';
 export { EtudeError, type ErrorKind } from './error.js';
+export * as experiment from './experiment.js';
 export type {
   Callback as NativeCallback,
   Dataset,
@@ -41,12 +42,14 @@ export type {
   Variable,
   VocabularyLayer,
 } from './etude.mjs';
+export type { ExecutionBatches, PredictFunction, TrainFunction } from './execution.js';
 export type { FileSink } from './files.js';
 export type { DecodeImage, DecodedImage, ImageDataset, ImageDatasetOptions, LoadImgOptions } from './images.js';
 export { CsrMatrix, DatasetCreator, RaggedTensor } from './kinds.js';
 export type { ColumnGroup, ColumnLike, Columns, DataLike, InputContext, LazyArray, NamedColumns, SequenceLike } from './kinds.js';
 export type { Configuration } from './load.js';
 export { Layer, type Config } from './layer.js';
+export { loadModel, loadStringLayers, modelFromJson, type LoadModelOptions, type ModelFromJsonOptions } from './load_model.js';
 export type { NamedSymbols } from './layer_base.js';
 export type { Nested } from './nested.js';
 export { configure, ready, reload, variant, type ReadyOptions } from './module.js';
@@ -61,9 +64,11 @@ export type {
   LoadWeightsOptions,
   ModelClassOptions,
   PredictOptions,
+  SaveOptions,
+  SaveProgressOptions,
   SummaryOptions,
 } from './model_options.js';
-export { cloneModel, loadModel, loadStringLayers, model, modelFromJson, modelToDot, sequential, type LoadModelOptions, type ModelFromJsonOptions } from './models.js';
+export { cloneModel, model, modelToDot, sequential } from './models.js';
 export type * from './options.mjs';
 export { openFiles, type PageFiles } from './page_files.js';
 export type { Part } from './parts.js';
@@ -71,8 +76,8 @@ export { plotModel, type PlotModelOptions, type Viz } from './plot.js';
 export type { PredictionStream } from './predictions.js';
 export { registerClass, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
-export type { LoadProgress, ModelArtifacts, ModelHandler, ModelSource, ProgressOptions } from './sources.js';
-export type { FileFormat } from './targets.js';
+export type { ModelArtifacts, ModelHandler, ModelSource, Progress, ProgressOptions } from './sources.js';
+export type { FileFormat, SyncFile } from './targets.js';
 export type { Serialization } from './serialization.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { TextInput, TextLike } from './text.js';
@@ -144,6 +149,16 @@ export const setRandomSeed = /* @__PURE__ */ late('setRandomSeed');
 export const setDtypePolicy = /* @__PURE__ */ late('setDtypePolicy');
 /** The policy that new layers have. */
 export const dtypePolicy = /* @__PURE__ */ late('dtypePolicy');
+/** The small number by which losses, metrics, constraints and layers avoid a division by 0, as in Keras: 1e-7. */
+export const epsilon = /* @__PURE__ */ late('epsilon');
+/** Sets it, for models whose steps are traced from here on. */
+export const setEpsilon = /* @__PURE__ */ late('setEpsilon');
+/** The default of the option `dataFormat` of layers: 'channels_last', unless it was set. */
+export const imageDataFormat = /* @__PURE__ */ late('imageDataFormat');
+/** Sets it, 'channels_last' or 'channels_first', for layers that are made from here on. */
+export const setImageDataFormat = /* @__PURE__ */ late('setImageDataFormat');
+/** Sets the dtype of variables: 'float32', since the module computes no other. For half precision: setDtypePolicy. */
+export const setFloatx = /* @__PURE__ */ late('setFloatx');
 /**
  * The milliseconds that training runs before it yields to the page or Node.js, after a step or a trace. Default: 16.
  * For one fit: yieldEvery.

@@ -2,6 +2,7 @@
 import { makeLogs } from './callback.js';
 import { EtudeError, Thrown, retire } from './error.js';
 import type { MainModule } from './etude.mjs';
+import type { Arrival } from './files.js';
 import type { Tensor } from './tensor.js';
 
 /** The errors after which WebAssembly cannot continue; destructors of C++ do not run then. */
@@ -46,10 +47,11 @@ export class Life {
       (id, index) => this.module.readLog(id, index),
       (id) => this.module.readOutputs(id) as Tensor | Tensor[],
     ),
-    whenSettled: (promise: Promise<unknown>, id: number) => {
+    whenSettled: (promise: Arrival, id: number) => {
+      const { within = (work) => work() } = promise;
       const settle = (fulfilled: boolean) => (value: unknown) => {
         try {
-          if (!this.#over()) this.module.settle(id, fulfilled, value);
+          if (!this.#over()) within(() => this.module.settle(id, fulfilled, value));
         } catch (error) {
           if (!this.#over()) throw error; // otherwise the waiting callers were notified already
         }

@@ -1,5 +1,5 @@
 /** Finds a build of the WebAssembly module, compiles it and starts it. */
-import { builds, type Build } from './builds.mjs';
+import { builds, isLite, type Build } from './builds.mjs';
 import { fail } from './error.js';
 import type { MainModule } from './etude.mjs';
 import type { Life } from './life.js';
@@ -39,7 +39,7 @@ export interface Piece {
 }
 
 const scriptOf = (variant: Variant) => `etude${variant === 'simd' ? '' : `-${variant.replace('simd-', '')}`}`;
-const fileOf = ({ variant, part }: Piece) => `${scriptOf(variant)}${part ? `.${part}` : ''}.wasm`;
+const fileOf = ({ variant, part }: Piece) => `${isLite ? scriptOf(variant).replace('etude', 'etude-lite') : scriptOf(variant)}${part ? `.${part}` : ''}.wasm`;
 const sourceOf = ({ part }: Piece, { wasm, parts }: Configuration): Wasm => (part ? parts?.[part] : wasm);
 export const isRemote = (wasm: Wasm): boolean => (typeof wasm === 'string' || wasm instanceof URL) && isWeb(String(wasm));
 export const isOneFile = (wasm: Wasm): boolean => wasm !== undefined && !isFolder(wasm);

@@ -1,5 +1,5 @@
 import type { Files } from './files.js';
-import { Content } from './page_files.js';
+import { Content } from './mirror.js';
 
 const nameOf = (path: string) => path.replace(/^(\.?\/)+/, '');
 

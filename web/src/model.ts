@@ -2,20 +2,21 @@ import type { BatchGenerator } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
 import { fail } from './error.js';
 import type * as native from './etude.mjs';
+import { Executions, type PredictFunction, type TrainFunction } from './execution.js';
 import { givesBatches, isColumns, isLazyArray, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
 import type { Files } from './files.js';
 import type { Layer } from './layer.js';
 import { LayerBase, layersIn, linkTo, type Link } from './layer_base.js';
 import { addReplaced } from './model_class.js';
-import type { BatchOptions, CompileOptions, EvaluateOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SummaryOptions } from './model_options.js';
-import { host, led, module, withSaving } from './module.js';
+import type { BatchOptions, CompileOptions, EvaluateOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SaveOptions, SaveProgressOptions, SummaryOptions } from './model_options.js';
+import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
 import { pack, type Nested } from './nested.js';
 import { PredictionStream, only } from './predictions.js';
 import type { RnnCell } from './rnn_cell.js';
-import { gather, type ModelHandler, type ModelSource } from './sources.js';
+import { checkProgress, isPath, loadFrom, type ModelHandler, type ModelSource, type Progress } from './sources.js';
 import { defaultVerbose } from './stdout.js';
-import { bytesOf, download, saveTo, type FileFormat } from './targets.js';
+import { bytesOf, download, saveTo, writeTo, type FileFormat, type SyncFile } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
 
@@ -38,8 +39,9 @@ type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset
  *       }
  *     }
  *
- * Such a class defines `call`, and may define the steps below, `computeLoss`, `computeMetrics` and `metrics`. The layers in
- * its properties, also in arrays, are those of the model. Its weights are saved, but not the class.
+ * Such a class defines `call`, and may define the steps below, `computeLoss`, `computeMetrics`, `makeTrainFunction` and
+ * similar ones, and `metrics`. The layers in its properties, also in arrays, are those of the model. Its weights are saved,
+ * but not the class.
  *
  * Its steps may be written in JavaScript, as synchronous functions of Values: each is traced once per shape of batch and then
  * replayed as compiled code.
@@ -60,6 +62,8 @@ export class Model extends LayerBase {
   /** Makes the handle of a class that extends this one, when it is first used: then its layers are in its properties. */
   #begin: (() => native.Model) | undefined;
   readonly #steps: options.SequentialOptions;
+  readonly #executions = new Executions();
+  readonly #link: Link;
 
   /** Of a class that extends this one: its name, and whether it is trained. */
   constructor(options?: ModelClassOptions);
@@ -68,7 +72,7 @@ export class Model extends LayerBase {
   constructor(given: ModelClassOptions | ((link: Link) => native.Model) = {}, steps: options.SequentialOptions = {}) {
     super();
     this.#steps = steps;
-    const link = linkTo<Model>(this, Model.#find);
+    const link = (this.#link = linkTo<Model>(this, Model.#find));
     if (typeof given === 'function') {
       this.#handle = given(link);
       return;
@@ -107,7 +111,8 @@ export class Model extends LayerBase {
   predictStep?(data: StepData): Nested<Value>;
 
   static #find(this: void, model: Model, step: string): unknown {
-    return model.#steps[step as keyof options.SequentialOptions];
+    const given = model.#steps[step as keyof options.SequentialOptions];
+    return model.#executions.called(step, given, model.#link, () => module.model_predictionKeys(model.handle)) ?? given;
   }
 
   /** Configures the training. Keeps the weights. */
@@ -167,12 +172,14 @@ export class Model extends LayerBase {
   trainOnBatch(x: ColumnGroup, y: ColumnGroup | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
   trainOnBatch(x: ColumnGroup, y?: ColumnGroup, options?: BatchOptions): number | number[];
   trainOnBatch(x: ColumnGroup, y?: ColumnGroup, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+    this.#executions.refuseSingle('makeTrainFunction', this.#steps.makeTrainFunction, 'trainOnBatch', 'fit');
     return module.trainOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
   /** Loss and metrics of one batch. */
   testOnBatch(x: ColumnGroup, y: ColumnGroup | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
   testOnBatch(x: ColumnGroup, y?: ColumnGroup, options?: BatchOptions): number | number[];
   testOnBatch(x: ColumnGroup, y?: ColumnGroup, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+    this.#executions.refuseSingle('makeTestFunction', this.#steps.makeTestFunction, 'testOnBatch', 'evaluate');
     return module.testOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
   /** The outputs for one batch, in the form of predict. */
@@ -181,6 +188,7 @@ export class Model extends LayerBase {
   }
   /** The same for a model of several outputs: a Tensor for each. */
   predictOutputsOnBatch(x: ColumnGroup): Tensor[] {
+    this.#executions.refuseSingle('makePredictFunction', this.#steps.makePredictFunction, 'predictOnBatch', 'predict');
     return module.predictOnBatch(this.handle, { x } as Columns);
   }
 
@@ -209,6 +217,34 @@ export class Model extends LayerBase {
   /** Within a step: updates loss and metrics and returns their current values: the result of trainStep. */
   computeMetrics(data: StepData, yPred: Nested<Value>, loss?: Value): StepLogs {
     return module.computeMetrics(this.handle, data, yPred, loss);
+  }
+
+  /**
+   * Called once before the first step of fit, after each compile, and with `force` when its traces are outdated. A class may
+   * replace it, to run the executions of fit itself. The steps are still traced once and replayed. A page loads the part
+   * 'extras' first.
+   *
+   *     makeTrainFunction(force) {
+   *       const runSteps = super.makeTrainFunction(force);
+   *       return async (batches) => {
+   *         const logs = await runSteps(batches);
+   *         return { ...logs, seconds: performance.now() / 1000 };
+   *       };
+   *     }
+   */
+  makeTrainFunction(force?: boolean): TrainFunction {
+    void force;
+    return this.#executions.runSteps('makeTrainFunction', (id) => module.execution_logs(id));
+  }
+  /** The same for evaluate and validations. */
+  makeTestFunction(force?: boolean): TrainFunction {
+    void force;
+    return this.#executions.runSteps('makeTestFunction', (id) => module.execution_logs(id));
+  }
+  /** The same for predict: its function returns outputs. */
+  makePredictFunction(force?: boolean): PredictFunction {
+    void force;
+    return this.#executions.runSteps('makePredictFunction', (id) => this.#shaped(module.execution_outputs(id)));
   }
 
   /** Adds a layer at the end of a sequential model, or removes the last one; compile afterwards. */
@@ -291,27 +327,39 @@ export class Model extends LayerBase {
    * restores the model, here or natively. A folder contains a complete model at any time, even after a crash. Steps in
    * JavaScript are not saved. What has the same name is replaced; with `overwrite` false it is an error.
    */
-  save(path: string, options?: options.SaveOptions): void;
+  save(path: string, options?: SaveOptions): void;
   /** Gives the model in the form of TensorFlow.js, and the options, to `handler.save`, and returns what that returns. */
-  save(handler: ModelHandler, options?: options.SaveOptions): Promise<unknown>;
-  save(target: string | ModelHandler, options: options.SaveOptions = {}): void | Promise<unknown> {
-    if (typeof target === 'object' && target) return saveTo(target, options, (path, files) => module.model_save(this.handle, path, options, files));
-    module.model_save(this.handle, target, options, undefined);
+  save(handler: ModelHandler, options?: SaveOptions): Promise<unknown>;
+  save(target: string | ModelHandler, { onProgress, ...options }: SaveOptions = {}): void | Promise<unknown> {
+    checkProgress(onProgress, 'Model.save');
+    if (typeof target === 'object' && target) return saveTo(target, options, (path, files) => module.model_save(this.handle, path, options, files, onProgress));
+    module.model_save(this.handle, target, options, undefined, onProgress);
   }
   /** Saves the weights alone, to a file whose name ends with .safetensors, with .npz for NumPy, or with .weights.h5 for Keras. */
-  saveWeights(path: string, options: options.SaveOptions = {}): void {
-    module.model_saveWeights(this.handle, path, options, undefined);
+  saveWeights(path: string, { onProgress, ...options }: SaveOptions = {}): void {
+    checkProgress(onProgress, 'saveWeights');
+    module.model_saveWeights(this.handle, path, options, undefined, onProgress);
   }
   /** The bytes of a file of the model, in the format "keras", or of its weights, in one of the others. */
-  toBytes(format: FileFormat = 'keras'): Promise<Uint8Array> {
-    return bytesOf(format, this.#writer);
+  toBytes(format: FileFormat = 'keras', { onProgress }: SaveProgressOptions = {}): Promise<Uint8Array> {
+    checkProgress(onProgress, 'toBytes');
+    return bytesOf(format, this.#writer(onProgress));
+  }
+  /**
+   * Writes the bytes of toBytes to a file, such as one of the origin private file system. In a worker they go there piece by
+   * piece, with one weight in memory; elsewhere they are in memory first. What is in the file is lost when that begins.
+   */
+  writeTo(handle: FileSystemFileHandle | SyncFile, format: FileFormat = 'keras', { onProgress }: SaveProgressOptions = {}): Promise<void> {
+    checkProgress(onProgress, 'writeTo');
+    return writeTo(handle, format, this.#writer(onProgress));
   }
   /**
    * Lets the browser download a file, as save or saveWeights write by such a name: with a name that ends with .json, also
    * the files of weights. In a page only.
    */
-  download(name = 'model.keras'): Promise<void> {
-    return download(name, this.#writer);
+  download(name = 'model.keras', { onProgress }: SaveProgressOptions = {}): Promise<void> {
+    checkProgress(onProgress, 'download');
+    return download(name, this.#writer(onProgress));
   }
   /**
    * Loads the weights alone, from a file that saveWeights wrote or from one of another library: safetensors, arrays of
@@ -321,9 +369,9 @@ export class Model extends LayerBase {
   loadWeights(source: ModelSource, options?: LoadWeightsOptions): Promise<void>;
   loadWeights(path: string, options?: LoadWeightsOptions): void;
   loadWeights(source: string | ModelSource, { onProgress, ...options }: LoadWeightsOptions = {}): void | Promise<void> {
-    const gathered = gather(source, 'loadWeights', onProgress);
-    if (!gathered) return module.model_loadWeights(this.handle, source as string, options, undefined);
-    return gathered.then(({ path, files }) => withSaving(() => module.model_loadWeights(this.handle, path, options, files)));
+    checkProgress(onProgress, 'loadWeights');
+    if (isPath(source)) return module.model_loadWeights(this.handle, source, options, onProgress);
+    return loadFrom(source, 'loadWeights', onProgress, (path, files, progress) => module.model_loadWeightsTask(this.handle, path, options, files, progress) as Promise<void>);
   }
   /** The model's description, without its weights, in the format of Keras 3, which Keras reads. */
   toJson(): string {
@@ -357,13 +405,19 @@ export class Model extends LayerBase {
   }
 
   /** Writes a file of the model, or of its weights. */
-  readonly #writer = (path: string, files: Files, weights: boolean) =>
-    weights ? module.model_saveWeights(this.handle, path, {}, files) : module.model_save(this.handle, path, {}, files);
+  readonly #writer = (onProgress?: Progress) => (path: string, files: Files, weights: boolean) =>
+    weights ? module.model_saveWeights(this.handle, path, {}, files, onProgress) : module.model_save(this.handle, path, {}, files, onProgress);
 
   /** The only output; several by name as lists and objects. */
   #only(outputs: Tensor[], where: string, several: string): Nested<Tensor> {
     const keys = module.model_predictionKeys(this.handle);
     return keys.length ? pack(keys, outputs) : only(outputs, where, several);
+  }
+
+  /** The same for any number of outputs. */
+  #shaped(outputs: Tensor[]): Nested<Tensor> {
+    const keys = module.model_predictionKeys(this.handle);
+    return keys.length ? pack(keys, outputs) : outputs.length === 1 ? (outputs[0] as Tensor) : outputs;
   }
 
   /** Keeps this model alive until here. */

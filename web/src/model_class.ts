@@ -1,4 +1,5 @@
 /** Classes that extend et.Model: what they replace. */
+import { makerNames } from './execution.js';
 import type * as options from './options.mjs';
 
 /** The functions of a model that a class may define. */
@@ -20,6 +21,10 @@ export function addReplaced(steps: options.ModelOptions, model: object, base: ob
     const entrance = (...given: unknown[]): unknown => ofBase.apply(model, given);
     entrances.add(entrance);
     Object.defineProperty(model, name, { value: entrance, configurable: true, writable: true });
+  }
+  for (const name of makerNames) {
+    const found = (model as Functions)[name];
+    if (found !== (base as Functions)[name]) (steps as Functions)[name] = found;
   }
   for (let owner = model; owner !== base; owner = Object.getPrototypeOf(owner) as object)
     if (Object.hasOwn(owner, 'metrics')) return void (steps.metrics = (model as { metrics: NonNullable<options.ModelOptions['metrics']> }).metrics);

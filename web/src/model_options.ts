@@ -1,7 +1,7 @@
 /** Options of the functions of models, beside those that the module declares. */
 import type { ColumnGroup } from './kinds.js';
 import type * as options from './options.mjs';
-import type { ProgressOptions } from './sources.js';
+import type { Progress, ProgressOptions } from './sources.js';
 
 /** The logs of every epoch: one number for each epoch in which the name occurred. */
 export interface History {
@@ -37,3 +37,10 @@ export type ModelClassOptions = Pick<options.ModelOptions, 'name' | 'trainable'>
 export interface CompileOptions extends options.CompileOptions {}
 /** Options of `model.loadWeights`. */
 export interface LoadWeightsOptions extends options.LoadWeightsOptions, ProgressOptions {}
+/** The progress of a save. */
+export interface SaveProgressOptions {
+  /** Called after each weight that was written, with a number from 0 to 1, which is the last. */
+  onProgress?: Progress | undefined;
+}
+/** Options of `model.save` and `model.saveWeights`. */
+export interface SaveOptions extends options.SaveOptions, SaveProgressOptions {}

@@ -1,49 +1,9 @@
-/** The functions that make models: from layers, from files and from other models. */
+/** The functions that make models: from layers and from other models. */
 import type * as native from './etude.mjs';
-import type { Files } from './files.js';
 import { Model, type LayerLike } from './model.js';
-import { module, withSaving } from './module.js';
+import { module } from './module.js';
 import type * as options from './options.mjs';
-import { withCustomObjects, type CustomObjects } from './registry.js';
-import { gather, type ModelSource, type ProgressOptions } from './sources.js';
 
-/** Options of `modelFromJson`. */
-export interface ModelFromJsonOptions {
-  /** Custom classes that are not registered. */
-  customObjects?: CustomObjects | undefined;
-}
-/** Options of `loadModel`. */
-export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions, ProgressOptions {}
-
-/**
- * Loads a model from a file or files that the page has, or fetches: of a .keras file, an .h5 file of Keras 2, or a
- * model.json of TensorFlow.js. Loads the parts of the module that it needs.
- */
-export function loadModel(source: ModelSource, options?: LoadModelOptions): Promise<Model>;
-/**
- * Loads a model from a folder of save, from a .keras file, from an .h5 file of Keras 2, or from a model.json of TensorFlow.js.
- * It is compiled, with its optimizer's state unless that is of Keras 2 or TensorFlow.js; or not, if compile is false.
- */
-export function loadModel(path: string, options?: LoadModelOptions): Model;
-export function loadModel(source: string | ModelSource, { customObjects, onProgress, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
-  const load = (path: string, files?: Files) => new Model(() => withCustomObjects(customObjects, () => module.model_load(path, options, files)), {});
-  const gathered = gather(source, 'loadModel', onProgress);
-  return gathered ? gathered.then(({ path, files }) => withSaving(() => load(path, files))) : load(source as string);
-}
-/**
- * The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names. loadModel leaves
- * them out, because models have numbers only: call them on the texts, and pass their results to the model.
- */
-export function loadStringLayers(path: string): Record<string, native.StringLayer> {
-  return module.loadStringLayers(path);
-}
-/**
- * A model from the description of toJson, of Keras, or of the model.json of a TensorFlow.js layers model, with new weights.
- * It is compiled if the description says how.
- */
-export function modelFromJson(text: string, { customObjects }: ModelFromJsonOptions = {}): Model {
-  return new Model(() => withCustomObjects(customObjects, () => module.model_fromJson(text)), {});
-}
 /**
  * A model of the same structure with new layers and new weights, not compiled. Each layer of the clone is the result of
  * cloneFunction, called once for each layer but inputs; without it, a new layer of the same config. The model must be

@@ -1,6 +1,6 @@
 /** The WebAssembly module: loaded on first use in Node.js, by `await et.ready()` in a page. */
 import { asBatch, itemsOf } from './batch.js';
-import { builds } from './builds.mjs';
+import { builds, isLite } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
 import { EtudeError, Thrown, describe, fail, nativeError } from './error.js';
 import type { MainModule, SymbolicTensor } from './etude.mjs';
@@ -56,7 +56,7 @@ export const host: Record<string, unknown> = {
 const ofWeb = /^(Dataset\..*|checkTrace|loadModel|modelFromJson)$/;
 /** The place of an error, in JavaScript's names; other names are the user's own. */
 function place(text: string): string {
-  const name = text.slice(1).replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const name = text.slice(1).replace(/_task$/, '').replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
   const owners = [module, (host['Model'] as { prototype: object }).prototype];
   const called = owners.some((owner) => name.replace('.', '_') in owner || `model_${name}` in owner) || ofWeb.test(name);
   return called ? `[${name}` : text;
@@ -143,15 +143,14 @@ function fetched(part: Part): Promise<void> {
 }
 
 /** Runs `work` when the part "saving" is loaded, and again when it lacked another part, which is loaded first. */
-export async function withSaving<T>(work: () => T): Promise<T> {
+export async function withSaving<T>(work: () => T | Promise<T>): Promise<T> {
   await ready({ parts: ['saving'] });
   for (;;) {
     const of = parts as Parts;
-    of.takeLacked();
     try {
-      return work();
+      return await work();
     } catch (error) {
-      const part = of.takeLacked();
+      const part = of.lackedBy(error);
       if (!part) throw error;
       await ready({ parts: [part] });
     }
@@ -216,7 +215,7 @@ function begin(begun: Life, build: Variant, ofBuild: Parts, started: MainModule)
   begun.module = module = started;
   variant = build;
   parts = ofBuild;
-  module.setHostTransport(post);
+  if (!isLite) module.setHostTransport(post);
   if (nodeParts) files ??= systemFiles(nodeParts.fs);
   if (files) module.setHostFiles(files);
   if (configuration.threads !== undefined) module.setNumThreads(configuration.threads);
@@ -225,11 +224,14 @@ function begin(begun: Life, build: Variant, ofBuild: Parts, started: MainModule)
 /** The result of the module's promise, or the error with which the module stopped. */
 export const outcome = <T>(promise: Promise<T>): Promise<T> => (life as Life).outcome(promise);
 
-/** Awaits a loop; rejects if the module stops meanwhile. A later error of Étude still has the caller in its stack. */
-export async function led<T>(loop: () => Promise<T>): Promise<T> {
+/** Awaits a loop; rejects if the module stops meanwhile. */
+export const led = <T>(loop: () => Promise<T>): Promise<T> => withCaller(() => outcome(loop()));
+
+/** Awaits `work`. A later error of Étude still has the caller in its stack. */
+export async function withCaller<T>(work: () => Promise<T>): Promise<T> {
   const caller = new Error().stack?.split('\n').slice(1) ?? [];
   try {
-    return await outcome(loop());
+    return await work();
   } catch (error) {
     if (error instanceof EtudeError && error.stack && !error.stack.includes(caller.at(-1) ?? '')) error.stack += `\n${caller.join('\n')}`;
     throw error;

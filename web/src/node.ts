@@ -9,6 +9,9 @@ export const inNode = typeof process === 'object' && Boolean(process.versions?.n
 export interface NodeParts {
   fs: typeof import('node:fs');
   createRequire: typeof import('node:module').createRequire;
+  workers: typeof import('node:worker_threads');
+  /** The number of the machine's threads. */
+  cores: number;
   /** The scripts of the builds. */
   scripts: Partial<Record<Variant, Factory>>;
 }
@@ -23,7 +26,15 @@ export async function nodeFs(): Promise<typeof import('node:fs')> {
   // Bundlers for pages ignore this import.
   return nodeParts?.fs ?? ((await import(/* @vite-ignore */ /* webpackIgnore: true */ name)) as typeof import('node:fs'));
 }
-const name: string = 'node:fs';
+const name: string = 'node:fs', nameOfWorkers: string = 'node:worker_threads';
+
+/** The number of the machine's threads. */
+export const cores = (): number => nodeParts?.cores ?? globalThis.navigator?.hardwareConcurrency ?? 1;
+
+/** Node.js's threads. */
+export async function nodeWorkers(): Promise<typeof import('node:worker_threads')> {
+  return nodeParts?.workers ?? ((await import(/* @vite-ignore */ /* webpackIgnore: true */ nameOfWorkers)) as typeof import('node:worker_threads'));
+}
 
 /** A package that users install if they want what it does. Bundlers for pages ignore this import. */
 export const optionalPackage = (name: string): Promise<unknown> => import(/* @vite-ignore */ /* webpackIgnore: true */ name);

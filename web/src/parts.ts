@@ -1,4 +1,5 @@
 /** The parts of the module that are loaded when they are needed. bindings/parts.mjs says what is in each. */
+import { isLite } from './builds.mjs';
 import { EtudeError, describe, fail, nativeError } from './error.js';
 
 /**
@@ -8,27 +9,35 @@ import { EtudeError, describe, fail, nativeError } from './error.js';
  * has the .h5 files of Keras 2, and loads 'formats', too; 'archives' reads and writes ZIP archives, such as .npz and .keras;
  * 'callbacks' has csvLogger, remoteMonitor, tensorboard, operationalMetrics and swapEmaWeights; 'preprocessing' has the layers
  * that preprocess, such as resizing and textVectorization, and featureSpace;
+ * 'experiment' has trials and searches, and loads 'saving', too;
  * 'extras' has rare classes: layers of three axes such as conv3d, convLstm2d, adaptive pooling, einsumDense, ioU and
  * correlations, circle and ctc, lion, adafactor and multiOptimizer, among others, and profiler, model.explain and
  * et.ops.einsum.
  * bindings/parts.mjs in the sources lists them.
  */
-export type Part = 'data' | 'saving' | 'formats' | 'tfjs' | 'keras2' | 'archives' | 'callbacks' | 'preprocessing' | 'extras';
-export const allParts: readonly Part[] = ['data', 'saving', 'formats', 'tfjs', 'keras2', 'archives', 'callbacks', 'preprocessing', 'extras'];
+export type Part = 'data' | 'saving' | 'formats' | 'tfjs' | 'keras2' | 'archives' | 'callbacks' | 'experiment' | 'preprocessing' | 'extras';
+export const allParts: readonly Part[] = ['data', 'saving', 'formats', 'tfjs', 'keras2', 'archives', 'callbacks', 'experiment', 'preprocessing', 'extras'];
+
+/** The parts that this import of the package has: of etude-ml/lite its own part "saving" alone. */
+const present: readonly Part[] = isLite ? ['saving'] : allParts;
 
 /** The part that another one calls, so that it is loaded first: `within` of bindings/parts.mjs. */
-export const calledBy: Readonly<Partial<Record<Part, Part>>> = { formats: 'saving', tfjs: 'saving', keras2: 'formats' };
+export const calledBy: Readonly<Partial<Record<Part, Part>>> = { formats: 'saving', tfjs: 'saving', keras2: 'formats', experiment: 'saving' };
 /** A part after those that it calls. */
 export function withCalled(part: Part): Part[] {
   const called = calledBy[part];
   return called ? [...withCalled(called), part] : [part];
 }
 
+/** What an error says of something that etude-ml/lite lacks; `name` is that of a class, unless `where` says enough. */
+export const notInLite = (where: string, name = ''): string =>
+  `[${where}] ${name && `${name} is `}not in etude-ml/lite - expected a class or a function of etude-ml/lite - import it from 'etude-ml'.`;
+
 /** Throws EtudeError "value" unless these are names of parts. */
 export function checkParts(given: unknown): readonly Part[] {
-  if (!Array.isArray(given)) fail('value', 'ready', `${describe(given)} as parts - expected an array - pass one of some of ${allParts.join(', ')}.`);
+  if (!Array.isArray(given)) fail('value', 'ready', `${describe(given)} as parts - expected an array - pass some of ${present.join(', ')}.`);
   for (const part of given as unknown[])
-    if (!allParts.includes(part as Part)) fail('value', 'ready', `the part ${describe(part)} - expected some of ${allParts.join(', ')} - check its spelling.`);
+    if (!present.includes(part as Part)) fail('value', 'ready', `the part ${describe(part)} - expected some of ${present.join(', ')} - ${isLite && allParts.includes(part as Part) ? "import from 'etude-ml', which has it" : 'check its spelling'}.`);
   return given as Part[];
 }
 
@@ -59,6 +68,7 @@ export class Parts {
     const imports = { ...others };
     for (const { module, name } of WebAssembly.Module.imports(compiled)) {
       const [part, link] = module.split(':') as [Part, string?];
+      if (isLite && module === 'absent') (imports[module] ??= {})[name] = () => name !== 'skip' && this.#refuse(name);
       if (link === undefined) continue;
       this.#absent.set(part, link);
       (imports[module] ??= {})[name] = (...given: unknown[]) => this.#call(part, Number(name), given);
@@ -93,25 +103,34 @@ export class Parts {
 
   /** The error of the last call into a part that is not loaded; `where` names the call. */
   missing(where: string): EtudeError {
+    if (this.#refused !== undefined) return nativeError(notInLite(where, this.#refused), 'state');
     const part = this.#last;
     const text = `the part "${part}" of the module is not loaded - expected it to be, in a page and in what is bundled for one - write \`await et.ready({parts: ['${part}']})\` first.`;
-    return this.#error ?? nativeError(`[${where}] ${text}`, 'state');
+    const error = this.#error ?? nativeError(`[${where}] ${text}`, 'state');
+    this.#lacked.set(error, part);
+    return error;
   }
   #last: Part = 'data';
 
-  /** The part that a call lacked since this was asked last. */
-  takeLacked(): Part | undefined {
-    const part = this.#lacked;
-    this.#lacked = undefined;
-    return part;
+  /** The part that was lacking, if this is the error of such a call. */
+  lackedBy(error: unknown): Part | undefined {
+    return this.#lacked.get(error as EtudeError);
   }
-  #lacked: Part | undefined;
+  readonly #lacked = new WeakMap<EtudeError, Part>();
+
+  /** The class, or "", of the last call of what the module leaves out. */
+  #refused: string | undefined;
+  #refuse(name: string): void {
+    this.#refused = name;
+    try {
+      this.fail();
+    } finally {
+      this.#refused = undefined;
+    }
+  }
 
   #call(part: Part, slot: number, given: unknown[]): unknown {
-    if (this.lacks(part) && !this.#loaded(part)) {
-      this.#lacked = part;
-      this.fail();
-    }
+    if (this.lacks(part) && !this.#loaded(part)) this.fail();
     return (this.#table as WebAssembly.Table).get(slot)(...given);
   }
   /** Loads a part if that is possible at once. */

@@ -1,8 +1,10 @@
 /** Models and weights from elsewhere than the module's files: from addresses, files of a page, bytes and handlers. */
 import { describe, fail } from './error.js';
-import type { Files } from './files.js';
+import type { Files, LaterFiles, Within } from './files.js';
 import { MemoryFiles } from './memory_files.js';
+import { outcome, withCaller, withSaving } from './module.js';
 import type { SaveOptions } from './options.mjs';
+import { SliceFiles } from './slice_files.js';
 
 /** A model in the form of TensorFlow.js, as its `tf.io.ModelArtifacts`. */
 export interface ModelArtifacts {
@@ -37,32 +39,55 @@ export interface ModelHandler {
  */
 export type ModelSource = URL | `https://${string}` | `http://${string}` | Blob | Uint8Array | ArrayBuffer | Iterable<File> | ModelHandler;
 
+/** The files of a source. */
 interface Gathered {
   path: string;
-  files: Files;
+  files: Files | SliceFiles;
+  /** Whether the progress is that of the weights, and not of what was fetched. */
+  counts: boolean;
 }
 
-/** Tells how much of what is fetched has arrived: from 0 to 1. */
-export type LoadProgress = (fraction: number) => void;
-/** Options of what is fetched. */
+/** Tells how much is done: from 0 to 1. */
+export type Progress = (fraction: number) => void;
+/** Options of loads that take long. */
 export interface ProgressOptions {
   /**
-   * Called while the files of an address arrive, with a number from 0 to 1, which is the last. Each file counts the same; a
-   * model.json counts nothing if there are files of weights beside it, as in TensorFlow.js.
+   * Called after each weight that was read, with a number from 0 to 1, which is the last. For an address, it is called while
+   * its files arrive: each counts the same; a model.json counts nothing if there are files of weights beside it, as in
+   * TensorFlow.js.
    */
-  onProgress?: LoadProgress | undefined;
+  onProgress?: Progress | undefined;
 }
 
-/** The files of a source; undefined for a path, which is one of the module's files. */
-export function gather(source: unknown, where: string, onProgress?: LoadProgress): Promise<Gathered> | undefined {
+/** Throws EtudeError "value" unless it is a function, or undefined. */
+export function checkProgress(onProgress: unknown, where: string): void {
   if (onProgress !== undefined && typeof onProgress !== 'function') fail('value', where, `${describe(onProgress)} as onProgress - expected a function of a number - pass one.`);
-  return typeof source === 'string' && !/^https?:\/\//.test(source) ? undefined : gathered(source, where, onProgress);
 }
 
-async function gathered(source: unknown, where: string, onProgress?: LoadProgress): Promise<Gathered> {
+/** Loads what a source has by `load`, a call of the module, which runs `within` what it needs around it, whenever it goes on. */
+export function loadFrom<R>(
+  source: unknown,
+  where: string,
+  onProgress: Progress | undefined,
+  load: (path: string, files: Files | LaterFiles, onProgress?: Progress) => Promise<R>,
+  within: Within = (work) => work(),
+): Promise<R> {
+  return withCaller(async () => {
+    const { path, files, counts } = await gathered(source, where, onProgress);
+    const progress = counts ? onProgress : undefined;
+    if (files instanceof SliceFiles) files.within = within;
+    const given = files instanceof SliceFiles ? files.files : files;
+    return withSaving(() => outcome(within(() => load(path, given, progress))));
+  });
+}
+
+/** Whether a source is the path of one of the module's files. */
+export const isPath = (source: unknown): source is string => typeof source === 'string' && !/^https?:\/\//.test(source);
+
+async function gathered(source: unknown, where: string, onProgress?: Progress): Promise<Gathered> {
   if (source instanceof Uint8Array) return only('model', source);
   if (source instanceof ArrayBuffer) return only('model', new Uint8Array(source));
-  if (source instanceof Blob) return only(nameOf(source), await contentOf(source));
+  if (source instanceof Blob) return { path: nameOf(source), files: new SliceFiles().add(nameOf(source), source), counts: true };
   if (typeof source === 'string' || source instanceof URL) return fetched(new URL(source), where, onProgress);
   if (typeof source === 'object' && source && Symbol.iterator in source) return several([...(source as Iterable<unknown>)], where);
   const handler = source as ModelHandler | null | undefined;
@@ -70,21 +95,20 @@ async function gathered(source: unknown, where: string, onProgress?: LoadProgres
   return fail('value', where, `${describe(source)} - expected a path, an address, a File, a Blob, bytes, several Files, or a handler with load() - pass one.`);
 }
 
-const only = (name: string, bytes: Uint8Array): Gathered => ({ path: name, files: new MemoryFiles().add(name, bytes).files });
+const only = (name: string, bytes: Uint8Array): Gathered => ({ path: name, files: new MemoryFiles().add(name, bytes).files, counts: true });
 const nameOf = (blob: Blob) => (blob as Partial<File>).name?.replace(/[\\/]/g, '_') || 'model';
-const contentOf = async (blob: Blob) => new Uint8Array(await blob.arrayBuffer());
 
-async function several(given: unknown[], where: string): Promise<Gathered> {
+function several(given: unknown[], where: string): Gathered {
   const blobs = given.map((each) => (each instanceof Blob ? each : fail('value', where, `${describe(each)} among files - expected Files - pass those that were chosen or dropped.`)));
   const names = blobs.map(nameOf), main = names.length === 1 ? names : names.filter((name) => name.endsWith('.json'));
   if (main.length !== 1) fail('value', where, `${names.length} files, of which ${main.length} end with .json - expected one file, or one model.json with its files of weights - pass those.`);
-  const memory = new MemoryFiles();
-  for (const [i, blob] of blobs.entries()) memory.add(names[i] as string, await contentOf(blob));
-  return { path: main[0] as string, files: memory.files };
+  const files = new SliceFiles();
+  for (const [i, blob] of blobs.entries()) files.add(names[i] as string, blob);
+  return { path: main[0] as string, files, counts: true };
 }
 
 /** The bytes of an answer. `arrived` gets the part of them that has arrived; nothing if the server tells no length. */
-async function bytesOf(response: Response, arrived?: LoadProgress): Promise<Uint8Array> {
+async function bytesOf(response: Response, arrived?: Progress): Promise<Uint8Array> {
   const length = Number(response.headers.get('content-length'));
   if (!arrived || !length || !response.body) return new Uint8Array(await response.arrayBuffer());
   const pieces: Uint8Array<ArrayBuffer>[] = [], reader = response.body.getReader();
@@ -97,7 +121,7 @@ async function bytesOf(response: Response, arrived?: LoadProgress): Promise<Uint
   return new Uint8Array(await new Blob(pieces).arrayBuffer());
 }
 
-async function fetchBytes(address: URL, where: string, arrived?: LoadProgress): Promise<Uint8Array> {
+async function fetchBytes(address: URL, where: string, arrived?: Progress): Promise<Uint8Array> {
   const unreadable = (reason: string) => fail('io', where, `"${address}" ${reason} - expected a file - check the address, and that the server allows this page to read it.`);
   try {
     const response = await fetch(address);
@@ -108,7 +132,7 @@ async function fetchBytes(address: URL, where: string, arrived?: LoadProgress): 
 }
 
 /** A file of an address, and for a model.json those beside it, by the same query. */
-async function fetched(address: URL, where: string, onProgress?: LoadProgress): Promise<Gathered> {
+async function fetched(address: URL, where: string, onProgress?: Progress): Promise<Gathered> {
   const name = address.pathname.split('/').pop() || 'model';
   const bytes = await fetchBytes(address, where, name.endsWith('.json') ? undefined : onProgress);
   const memory = new MemoryFiles().add(name, bytes);
@@ -129,7 +153,7 @@ async function fetched(address: URL, where: string, onProgress?: LoadProgress): 
   );
   if (shards.length === 0) onProgress?.(1);
   for (const [i, content] of contents.entries()) memory.add(shards[i] as string, content);
-  return { path: name, files: memory.files };
+  return { path: name, files: memory.files, counts: false };
 }
 
 /** The names of files in the weightsManifest of a model.json, as far as they are in its folder: others are refused later. */
@@ -151,5 +175,5 @@ function ofArtifacts(artifacts: ModelArtifacts | null | undefined, where: string
   const memory = new MemoryFiles().add('model.json', new TextEncoder().encode(JSON.stringify(json))).add('weights.bin', new Uint8Array());
   const weights = memory.files.open('weights.bin', true);
   for (const piece of Array.isArray(weightData) ? weightData : [weightData]) weights.append(new Uint8Array(piece));
-  return { path: 'model.json', files: memory.files };
+  return { path: 'model.json', files: memory.files, counts: true };
 }

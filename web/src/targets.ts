@@ -20,10 +20,75 @@ const written = (write: (files: Files) => void): Promise<[string, Uint8Array][]>
     return memory.entries();
   });
 
+function checkFormat(format: FileFormat, where: string): void {
+  if (!formats.includes(format)) fail('value', where, `${describe(format)} as format - expected one of ${formats.map((each) => `"${each}"`).join(', ')} - pass one.`);
+}
+
 export async function bytesOf(format: FileFormat, write: Writer): Promise<Uint8Array> {
-  if (!formats.includes(format)) fail('value', 'toBytes', `${describe(format)} as format - expected one of ${formats.map((each) => `"${each}"`).join(', ')} - pass one.`);
+  checkFormat(format, 'toBytes');
   const [file] = await written((files) => write(`model.${format}`, files, format !== 'keras'));
   return (file as [string, Uint8Array])[1];
+}
+
+/** A file of the origin private file system that a worker has opened: a FileSystemSyncAccessHandle. */
+export interface SyncFile {
+  write(bytes: Uint8Array, options: { at: number }): number;
+  truncate(size: number): void;
+  flush(): void;
+  close(): void;
+}
+interface SyncOpener {
+  createSyncAccessHandle(): Promise<SyncFile>;
+}
+
+/** One file, which the module writes piece by piece, under any name. */
+function filesOf(file: SyncFile): Files {
+  const write = (at: number, bytes: Uint8Array) => {
+    for (let done = 0; done < bytes.length; ) {
+      const count = file.write(bytes.subarray(done), { at: at + done });
+      if (!(count > 0)) throw new Error('the browser keeps no more');
+      done += count;
+    }
+  };
+  const { files } = new MemoryFiles();
+  let isOpen = false;
+  return {
+    ...files,
+    open() {
+      let end = 0;
+      file.truncate(0);
+      isOpen = true;
+      const append = (bytes: Uint8Array) => {
+        write(end, bytes);
+        end += bytes.length;
+      };
+      return { append, overwrite: write, flush: () => file.flush(), sync: () => file.flush() };
+    },
+    rename: () => void (isOpen = false),
+    remove: () => file.truncate(0),
+    kind: (path) => (isOpen ? 'file' : files.kind(path)),
+  };
+}
+
+const isSync = (handle: unknown): handle is SyncFile => typeof (handle as SyncFile | undefined)?.truncate === 'function';
+const opensSync = (handle: unknown): handle is SyncOpener => typeof (handle as SyncOpener | undefined)?.createSyncAccessHandle === 'function';
+const isHandle = (handle: unknown): handle is FileSystemFileHandle => typeof (handle as FileSystemFileHandle | undefined)?.createWritable === 'function';
+
+export async function writeTo(handle: unknown, format: FileFormat, write: Writer): Promise<void> {
+  checkFormat(format, 'writeTo');
+  if (isSync(handle)) return withSaving(() => write(`model.${format}`, filesOf(handle), format !== 'keras'));
+  if (opensSync(handle)) {
+    const file = await handle.createSyncAccessHandle();
+    try {
+      return await writeTo(file, format, write);
+    } finally {
+      file.close();
+    }
+  }
+  if (!isHandle(handle)) fail('value', 'writeTo', `${describe(handle)} - expected a FileSystemFileHandle, or a FileSystemSyncAccessHandle of a worker - pass one.`);
+  const bytes = await bytesOf(format, write), stream = await handle.createWritable();
+  await stream.write(bytes as Uint8Array<ArrayBuffer>);
+  await stream.close();
 }
 
 export async function download(name: string, write: Writer): Promise<void> {

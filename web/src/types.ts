@@ -1,7 +1,8 @@
 /** The names in the generated declarations. */
 export type { Batch, BatchLike, DatasetElement } from './batch.js';
 export type { CallbackLike, CallbackParams } from './callback.js';
-export type { FileSink, Files } from './files.js';
+export type { PredictFunction, TrainFunction } from './execution.js';
+export type { FileSink, Files, LaterFiles } from './files.js';
 export type { DataLike } from './kinds.js';
 export type { LayerLike } from './model.js';
 export type { History } from './model_options.js';

@@ -91,6 +91,7 @@ class BackupAndRestore : public Callback {
   void restore(const CallbackState& state) override { saves_.restore(state); }
   void on_members_change() override;
   bool runs_last() const override { return true; }
+  bool needs_each_execution() const override { return !saves_.each_epoch() || options_.save_before_preemption; }
   void release() noexcept override;
 
  private:

@@ -68,6 +68,7 @@ class TensorBoard : public Callback {
   Needs needs(Hook hook) const override {
     return hook == Hook::epoch_end ? Needs::variables : hook == Hook::train_batch_end ? Needs::logs : Needs::nothing;
   }
+  bool needs_each_execution() const override { return options_.update_freq.batches() > 0; }
   void set_model(Model* model) override;
   void on_train_begin(Logs&) override;
   void on_epoch_begin(int epoch, Logs&) override;

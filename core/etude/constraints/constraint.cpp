@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/classes/class_table.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -39,7 +40,7 @@ class NormConstraint : public Constraint {
     const Value norm = ops::sqrt(ops::sum(ops::square(x), axes, true));
     Value wanted = ops::clip(norm, least, most);
     if (rate < 1) wanted = wanted * rate + norm * (1 - rate);
-    return ops::cast(x * (wanted / (norm + 1e-7)), weight.dtype());
+    return ops::cast(x * (wanted / (norm + epsilon())), weight.dtype());
   }
 
  private:

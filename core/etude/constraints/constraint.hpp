@@ -45,8 +45,8 @@ struct UnitNormOptions {
 };
 
 // Constraints of norms scale the vectors along `axis`: 0 for those of a Dense kernel that lead to one unit, {0, 1, 2}
-// for the filters of a Conv2D kernel. They divide by the norm + 1e-7. Each throws Error(value) for numbers that
-// are negative or not finite, and Error(shape) in the first step for an axis that the weight does not have.
+// for the filters of a Conv2D kernel. They divide by the norm + epsilon(). Each throws Error(value) for numbers
+// that are negative or not finite, and Error(shape) in the first step for an axis that the weight does not have.
 
 /// x · min(norm, max_value) / norm.
 struct MaxNorm {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "etude/data/detail/dataset_adapter.hpp"
 
@@ -21,6 +22,8 @@ struct InputContext {
 struct DatasetCreator {
   /// Creates the dataset.
   std::function<Dataset(const InputContext&)> dataset_fn;
+  /// By which processes of a ParameterServerStrategy know it. Otherwise without effect.
+  std::string name = {};
 };
 
 /// The batches of a creator's dataset. Its size is ignored: epochs are consecutive parts of one pass, by their steps.

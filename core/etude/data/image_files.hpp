@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/base/task.hpp"
 #include "etude/classes/field.hpp"
@@ -47,7 +48,7 @@ struct ImageDatasetOptions {
   /// Whether margins of zeros are added where the aspect ratio differs.
   bool pad_to_aspect_ratio = false;
   /// "channels_last": [height, width, channels]; or "channels_first".
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   /// Whether the numbers of files and of classes are printed.
   bool verbose = true;
 

@@ -19,11 +19,6 @@ class ArrayInNpz {
  public:
   ArrayInNpz(std::shared_ptr<ArchiveReader> archive, const ArchiveEntry& entry, std::string where)
       : archive_(std::move(archive)), entry_(entry), where_(std::move(where)) {
-    if (!entry_.compressed) {
-      source_ = archive_->source(entry_);
-      format_ = read_npy_format(bytes_of(*source_, 0), source_->size(), where_);
-      return;
-    }
     archive_->open(entry_);
     try {
       format_ = read_npy_format([&](std::span<std::byte> out) { archive_->read(out); }, entry_.size, where_);
@@ -35,22 +30,18 @@ class ArrayInNpz {
 
   const NpyFormat& format() const { return format_; }
   Tensor read() const {
-    const std::shared_ptr<FileSource> source = source_ ? source_ : archive_->source(entry_);
-    return read_npy_elements(format_, bytes_of(*source, format_.begin), where_);
+    const std::shared_ptr<FileSource> source = archive_->source(entry_);
+    const auto next = [&, at = format_.begin](std::span<std::byte> out) mutable {
+      source->read(at, out);
+      at += out.size();
+    };
+    return read_npy_elements(format_, next, where_);
   }
 
  private:
-  static NpyBytes bytes_of(FileSource& source, std::uint64_t at) {
-    return [&source, at](std::span<std::byte> out) mutable {
-      source.read(at, out);
-      at += out.size();
-    };
-  }
-
   std::shared_ptr<ArchiveReader> archive_;
   const ArchiveEntry& entry_;
   std::string where_;
-  std::shared_ptr<FileSource> source_;  // of one that is not compressed
   NpyFormat format_;
 };
 

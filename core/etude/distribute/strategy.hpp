@@ -13,6 +13,7 @@
 
 namespace etude {
 
+class RemoteSteps;
 class Strategy;
 class Workers;
 using StrategyPtr = std::shared_ptr<Strategy>;
@@ -65,6 +66,14 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   virtual Workers* workers() { return nullptr; }
   /// The same, in programs that can consist of several processes.
   Workers* others() { return has_device_libraries ? workers() : nullptr; }
+
+  /// What computes the steps of fit and evaluate in other processes; null if this process computes them.
+  virtual RemoteSteps* remote_steps() { return nullptr; }
+  /// The same, in programs that can consist of several processes.
+  RemoteSteps* remote() { return has_device_libraries ? remote_steps() : nullptr; }
+  /// Where a train step lists the variables whose gradients are its outputs, for another process that updates them;
+  /// null if the step updates them itself.
+  virtual std::vector<Variable>* given_variables() { return nullptr; }
 
   /// While a scope exists, get_strategy() on this thread returns this strategy, and new variables belong to it.
   class Scope {

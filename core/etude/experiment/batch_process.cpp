@@ -63,9 +63,8 @@ void check_options(const BatchProcessOptions& options) {
 
 }  // namespace
 
-void Context::batch_process(const Dataset& dataset,
-                            const std::function<void(const Batch& batch, std::int64_t index)>& process,
-                            const BatchProcessOptions& options) {
+Task<> Context::batch_process_task(std::function<void(std::int64_t done)> begin_after,
+                                   std::function<Task<bool>(std::int64_t index)> next, BatchProcessOptions options) {
   check_options(options);
   const int rank = workers_ ? workers_->rank() : 0, count = workers_ ? workers_->count() : 1;
   const auto gather = [this](std::int64_t own) {
@@ -76,14 +75,13 @@ void Context::batch_process(const Dataset& dataset,
   if (is_chief()) begin = positions.load();
   if (workers_) workers_->broadcast(std::as_writable_bytes(std::span(begin)));
   std::int64_t done = begin[static_cast<std::size_t>(rank)];
-  DatasetIterator batches(wrap_dataset(options.max_batches ? dataset.take(*options.max_batches) : dataset));
-  batches.restore({0, done});
+  begin_after(done);
   // Rounds: all processes communicate equally often, also those that have no batches left.
   for (bool ended = false, all_ended = false; !all_ended;) {
     for (std::int64_t i = 0; i < options.checkpoint_interval && !ended && !preempt.requested(); ++i) {
-      const std::optional<Batch> batch = batches.next().get();
-      ended = !batch;
-      if (batch) process(*batch, done++ * count + rank);
+      const bool processed = co_await next(done * count + rank);
+      ended = !processed;
+      done += processed;
     }
     if (options.on_checkpoint_start) options.on_checkpoint_start();
     const std::vector<std::int64_t> reached = gather(done);
@@ -95,6 +93,18 @@ void Context::batch_process(const Dataset& dataset,
     throw Preempted();
   }
   if (options.on_finish) options.on_finish();
+}
+
+void Context::batch_process(const Dataset& dataset,
+                            const std::function<void(const Batch& batch, std::int64_t index)>& process,
+                            const BatchProcessOptions& options) {
+  DatasetIterator batches(wrap_dataset(options.max_batches ? dataset.take(*options.max_batches) : dataset));
+  const auto next = [&](std::int64_t index) -> Task<bool> {
+    const std::optional<Batch> batch = co_await batches.next();
+    if (batch) process(*batch, index);
+    co_return batch.has_value();
+  };
+  batch_process_task([&](std::int64_t done) { batches.restore({0, done}); }, next, options).get();
 }
 
 void Context::batch_process(

@@ -84,13 +84,14 @@ void check_id(const std::string& id, const char* name) {
         "\" - expected letters, digits, \".\", \"_\" and \"-\" - choose another id.");
 }
 
-ClusterInfo cluster_info(const std::shared_ptr<Vfs>& files) {
+ClusterInfo cluster_info(const std::shared_ptr<Vfs>& files, const std::string& trial_file) {
   const char* const variable = std::getenv(trial_variable);
-  if (!variable || !*variable) return {};
-  const std::string path = variable;
+  const std::string path = trial_file.empty() && variable ? variable : trial_file;
+  if (path.empty()) return {};
   const std::shared_ptr<Vfs> chosen = vfs_or_host(files, where);
-  check(chosen->kind(path) == PathKind::file, ErrorKind::io, where, "ETUDE_TRIAL = \"", path,
-        "\", where there is no file - expected the path of the trial's file - unset the variable to run without one.");
+  check(chosen->kind(path) == PathKind::file, ErrorKind::io, where, trial_file.empty() ? trial_variable : "trial_file",
+        " = \"", path, "\", where there is no file - expected the path of the trial's file - ",
+        trial_file.empty() ? "unset the variable" : "leave the option out", " to run without one.");
   const std::vector<std::byte> bytes = chosen->read(path);
   const TrialFile file(parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path), path);
   for (const char* const name : {"trial_id", "hparams", "storage"}) file.require(name);

@@ -55,8 +55,9 @@ inline constexpr const char* trial_variable = "ETUDE_TRIAL";
 ///      "max_length": {"epochs": 10}, "metric": "loss", "smaller_is_better": true}
 ///
 /// "trial_id", "hparams" and "storage" are required. Throws Error(io) if there is no such file, Error(data) for one
-/// that is not such an object. `files`: those that have the file; host().files if null.
-ClusterInfo cluster_info(const std::shared_ptr<Vfs>& files = {});
+/// that is not such an object. `files`: those that have the file; host().files if null. `trial_file`: the path of the
+/// file, in place of the variable's, if it is not empty.
+ClusterInfo cluster_info(const std::shared_ptr<Vfs>& files = {}, const std::string& trial_file = {});
 
 /// Throws Error(value) unless the id consists of letters, digits, ".", "_" and "-"; `name` is that of the id.
 void check_id(const std::string& id, const char* name);

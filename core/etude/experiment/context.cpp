@@ -17,7 +17,7 @@ namespace {
 constexpr const char* where = "experiment";
 
 ClusterInfo info_of(const Config& config, const std::shared_ptr<Vfs>& files) {
-  ClusterInfo info = cluster_info(files);
+  ClusterInfo info = cluster_info(files, config.trial_file);
   if (info.detached) {
     info.trial = config.trial;
     info.storage = config.storage;

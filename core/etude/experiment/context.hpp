@@ -9,6 +9,7 @@
 
 #include "etude/base/choice.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/base/task.hpp"
 #include "etude/base/vfs.hpp"
 #include "etude/data/data.hpp"
 #include "etude/data/dataset.hpp"
@@ -31,6 +32,8 @@ namespace etude::experiment {
 struct Config {
   /// The trial of a detached program. If ETUDE_TRIAL is set, its file says this.
   TrialInfo trial = {};
+  /// The path of the trial's file; the variable ETUDE_TRIAL has it if this is empty.
+  std::string trial_file = {};
   /// The folder of the trial's files, of a detached program.
   std::string storage = "experiment";
   /// Which checkpoints stay.
@@ -126,6 +129,11 @@ class Context {
       Model& model, const Dataset& dataset,
       const std::function<void(const std::vector<Tensor>& outputs, const Batch& batch, std::int64_t index)>& process,
       const BatchProcessOptions& options = {});
+
+  /// The same for batches that the caller makes: `begin_after` gets the number of this process's batches that were
+  /// processed already, and `next` processes the next one and returns whether there was one.
+  Task<> batch_process_task(std::function<void(std::int64_t done)> begin_after,
+                            std::function<Task<bool>(std::int64_t index)> next, BatchProcessOptions options = {});
 
   /// The options of init().
   const Config& config() const { return config_; }

@@ -70,7 +70,7 @@ void TrainContext::report_metrics(const std::string& group, std::int64_t steps_c
   check(!group.empty() && group.find('/') == group.npos && steps_completed >= 0, ErrorKind::value, where,
         "report_metrics() of group \"", group, "\" after ", steps_completed,
         " steps - expected a name without \"/\", such as \"validation\", and 0 or more steps - change them.");
-  if (!is_chief_) return;
+  if (!file_) return;
   const auto before = reported_.find(group);
   if (continues_ && before != reported_.end() && steps_completed <= before->second) return;
   Json values = Json::object();
@@ -87,7 +87,7 @@ void TrainContext::report_metrics(const std::string& group, std::int64_t steps_c
   if (!tensorboard_) return;
   std::unique_ptr<EventFile>& events = events_[group];
   if (!events)
-    events = std::make_unique<EventFile>(
+    events = event_file_maker(
         [this](const std::string& path, bool append) {
           files_->make_folders(parent_of(path));
           return files_->open(path, append);
@@ -95,6 +95,12 @@ void TrainContext::report_metrics(const std::string& group, std::int64_t steps_c
         storage_ + "/tensorboard/" + group);
   for (const auto& [name, value] : metrics.values()) events->add_scalar(name, value, steps_completed);
   events->flush();
+}
+
+void TrainContext::close() {
+  events_.clear();
+  file_.reset();
+  lock_.reset();
 }
 
 void TrainContext::report_progress(double progress) {

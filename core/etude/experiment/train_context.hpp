@@ -51,6 +51,9 @@ class TrainContext {
   /// Reports that the hyperparameters are invalid.
   void report_invalid_hp(const std::string& message);
 
+  /// Closes the files and releases the lock of the storage. Later reports do nothing.
+  void close();
+
   /// From now on, metrics that an earlier run of the trial has reported are not reported again: those of a group with a
   /// lower or the same number of steps. For a trial that is started again.
   void continue_reports() { continues_ = true; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "etude/base/backend.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/layers/layer.hpp"
 #include "etude/layers/spatial.hpp"
@@ -8,7 +9,7 @@ namespace etude {
 
 struct AdaptivePoolingOptions {
   Integers output_size = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "etude/base/backend.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/layers/convolution_layer.hpp"
 #include "etude/layers/lstm.hpp"
@@ -11,7 +12,7 @@ struct ConvLSTMOptions {
   Integers kernel_size = {};
   Integers strides = 1;
   std::string padding = "valid";
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   Integers dilation_rate = 1;
   Activation activation = "tanh";
   Activation recurrent_activation = "sigmoid";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/convolution_layer.hpp"
 
 namespace etude {
@@ -9,7 +10,7 @@ struct ConvolutionOptions {
   Integers kernel_size = {};
   Integers strides = 1;
   std::string padding = "valid";
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   Integers dilation_rate = 1;
   std::int64_t groups = 1;
   Activation activation = {};

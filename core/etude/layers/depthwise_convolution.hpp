@@ -1,5 +1,6 @@
 #pragma once
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/convolution_layer.hpp"
 
 namespace etude {
@@ -9,7 +10,7 @@ struct DepthwiseConvolutionOptions {
   Integers strides = 1;
   std::string padding = "valid";
   std::int64_t depth_multiplier = 1;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   Integers dilation_rate = 1;
   Activation activation = {};
   bool use_bias = true;

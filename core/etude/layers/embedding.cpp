@@ -15,6 +15,13 @@ void EmbeddingLayer::set_table(Weight table, bool mask_zero) {
   keep_input_dtype();
 }
 
+void EmbeddingLayer::set_initial(const Tensor& weights) {
+  if (!weights) return;
+  check(weights.shape() == table_.shape, ErrorKind::shape, where(), "weights of shape ", weights.shape(),
+        " - expected ", table_.shape, ", input_dim and output_dim - pass one matrix, or change these.");
+  table_.initializer = initializers::constant({.value = weights});
+}
+
 void EmbeddingLayer::build(const Shape&) { embeddings_ = add_weight(table_); }
 
 /// Rounds the selected rows, not the table.

@@ -11,6 +11,7 @@ struct EmbeddingOptions {
   Choice<Regularizer> embeddings_regularizer = {};
   Choice<Constraint> embeddings_constraint = {};
   bool mask_zero = false;
+  Tensor weights = {};
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -24,13 +25,16 @@ struct EmbeddingOptions {
         option<&EmbeddingOptions::embeddings_regularizer>("Penalty on the vectors."),
         option<&EmbeddingOptions::embeddings_constraint>("Constraint of the vectors, applied after each update."),
         option<&EmbeddingOptions::mask_zero>("Whether the input 0 is padding that is masked."),
+        option<&EmbeddingOptions::weights>("The initial vectors: a matrix [input_dim, output_dim], in place of the "
+                                           "initializer. Not part of a config."),
         layer_fields<EmbeddingOptions>());
   }
 };
 
 /// A vector for each of input_dim numbers: integers [batch, ..] -> [batch, .., output_dim]; floats are converted to
 /// integers. With mask_zero the number 0 is masked: the result carries that mask. A number out of range gives
-/// NaN. embeddings [input_dim, output_dim]. Throws Error(value) for sizes below 1.
+/// NaN. embeddings [input_dim, output_dim]. Throws Error(value) for sizes below 1, Error(shape) for weights of another
+/// shape.
 /// Source: keras/src/layers/core/embedding.py.
 class EmbeddingLayer : public Layer {
  public:
@@ -47,6 +51,7 @@ class EmbeddingLayer : public Layer {
                .regularizer = o.embeddings_regularizer,
                .constraint = o.embeddings_constraint},
               o.mask_zero);
+    if constexpr (requires { o.weights; }) set_initial(o.weights);
   }
   Value mask_of(const std::vector<Value>& inputs, Value y) const final;
   /// The vectors.
@@ -54,6 +59,7 @@ class EmbeddingLayer : public Layer {
 
  private:
   void set_table(Weight table, bool mask_zero);
+  void set_initial(const Tensor& weights);
 
   Weight table_;
   bool mask_zero_ = false;

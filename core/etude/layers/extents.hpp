@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/base/margins.hpp"
 #include "etude/layers/layer.hpp"
@@ -13,7 +14,7 @@ namespace etude {
 
 struct CroppingOptions {
   Margins cropping = 1;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -28,7 +29,7 @@ struct CroppingOptions {
 /// The same of images; Keras cuts nothing unless `cropping` is set.
 struct ImageCroppingOptions {
   Margins cropping = 0;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -55,7 +56,7 @@ struct StepsCroppingOptions {
 };
 struct ZeroPaddingOptions {
   Margins padding = 1;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -69,7 +70,7 @@ struct ZeroPaddingOptions {
 };
 struct UpSamplingOptions {
   Integers size = 2;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -95,7 +96,7 @@ struct StepsUpSamplingOptions {
 /// The same of images.
 struct ImageUpSamplingOptions {
   Integers size = 2;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string interpolation = "nearest";
   std::string name = {};
   std::string dtype = {};

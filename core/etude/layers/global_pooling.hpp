@@ -1,11 +1,12 @@
 #pragma once
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/layer.hpp"
 
 namespace etude {
 
 struct GlobalPoolingOptions {
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   bool keepdims = false;
   std::string name = {};
   std::string dtype = {};

@@ -83,13 +83,14 @@ struct GRUOptions {
   bool return_sequences = false, return_state = false, go_backwards = false, stateful = false, unroll = false;
   bool reset_after = true;
   bool zero_output_for_mask = false;
+  UseCudnn use_cudnn = "auto";
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
 
   static constexpr auto fields() {
     return option_rows(option<&GRUOptions::units>("Features of the state and of the output.", Need::required),
-                       gru_cell_fields<GRUOptions>(), recurrent_fields<GRUOptions>());
+                       gru_cell_fields<GRUOptions>(), cudnn_fields<GRUOptions>(), recurrent_fields<GRUOptions>());
   }
 };
 

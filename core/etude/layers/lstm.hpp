@@ -83,13 +83,14 @@ struct LSTMOptions {
   std::optional<std::int64_t> seed = {};
   bool return_sequences = false, return_state = false, go_backwards = false, stateful = false, unroll = false,
        zero_output_for_mask = false;
+  UseCudnn use_cudnn = "auto";
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
 
   static constexpr auto fields() {
     return option_rows(option<&LSTMOptions::units>("Features of the states and of the output.", Need::required),
-                       lstm_cell_fields<LSTMOptions>(), recurrent_fields<LSTMOptions>());
+                       lstm_cell_fields<LSTMOptions>(), cudnn_fields<LSTMOptions>(), recurrent_fields<LSTMOptions>());
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/ops/detail/normalized.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -96,7 +97,7 @@ Outputs Dot::call_with(const std::vector<Value>& inputs, bool training) {
     check(axis > 0, ErrorKind::shape, where(), "axes = ", options_.axes, " for inputs of shapes ", inputs[0].shape(),
           " and ", inputs[1].shape(), " - expected axes behind the batch axis - set axes.");
     entries[i] = x.shape()[static_cast<std::ptrdiff_t>(axis)];
-    if (options_.normalize) x = ops::normalized(x, {static_cast<std::ptrdiff_t>(axis)}, 1e-7);
+    if (options_.normalize) x = ops::normalized(x, {static_cast<std::ptrdiff_t>(axis)}, epsilon());
     std::vector<std::uint8_t> order;
     for (std::size_t other = 0; other < x.shape().rank(); ++other)
       if (other != axis) order.push_back(static_cast<std::uint8_t>(other));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/layer.hpp"
 
 namespace etude {
@@ -171,7 +172,7 @@ class AlphaDropout : public RandomLayer {
 
 struct SpatialDropoutOptions {
   double rate = 0;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "etude/base/backend.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/layers/layer.hpp"
 #include "etude/layers/spatial.hpp"
@@ -11,7 +12,7 @@ struct PoolingOptions {
   Integers pool_size = 2;
   Integers strides = {};  ///< Default: pool_size.
   std::string padding = "valid";
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/layers/detail/data_format.hpp"
+#include "etude/ops/arithmetic.hpp"
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
@@ -18,7 +20,6 @@ namespace etude {
 namespace {
 
 constexpr std::int64_t most = std::int64_t{1} << 14;  // of the samples of a transform
-constexpr double epsilon = 1e-7;
 
 /// x [rows, time] ⋆ kernel [frame, 1, filters]: [rows, frames, filters].
 Value frames(Value x, Value kernel, std::int64_t step, const char* padding) {
@@ -35,9 +36,9 @@ Value frames(Value x, Value kernel, std::int64_t step, const char* padding) {
 STFTSpectrogram::STFTSpectrogram(STFTSpectrogramOptions given)
     : Layer(class_entry<STFTSpectrogram>, std::move(given)), options_(described_options<STFTSpectrogramOptions>()) {
   const auto& o = options_;
-  constexpr std::string_view modes[] = {"log", "magnitude", "psd", "real", "imag", "stft"};
+  constexpr std::string_view modes[] = {"log", "magnitude", "psd", "real", "imag", "angle", "stft"};
   check(std::ranges::find(modes, o.mode) != std::end(modes), ErrorKind::value, where(), "mode = \"", o.mode,
-        "\" - expected \"log\", \"magnitude\", \"psd\", \"real\", \"imag\" or \"stft\" - choose one.");
+        "\" - expected \"log\", \"magnitude\", \"psd\", \"real\", \"imag\", \"angle\" or \"stft\" - choose one.");
   check(o.padding == "valid" || o.padding == "same", ErrorKind::value, where(), "padding = \"", o.padding,
         "\" - expected \"valid\" or \"same\" - choose one.");
   is_channels_first(o.data_format, where());
@@ -80,6 +81,7 @@ Value STFTSpectrogram::part(Value x, const Variable& kernel) const {
 Value STFTSpectrogram::output(Value real, Value imag) const {
   if (options_.mode == "real") return real;
   if (options_.mode == "imag") return imag;
+  if (options_.mode == "angle") return ops::arctan2(imag, real);
   if (options_.mode == "stft") return ops::concatenate({real, imag}, -1);
   const Value power = ops::square(real) + ops::square(imag);
   if (options_.mode == "psd") {
@@ -87,8 +89,9 @@ Value STFTSpectrogram::output(Value real, Value imag) const {
     const Value middle = ops::slice(power, -1, 1, frequencies_ - 2) * 2;
     return ops::concatenate({ops::slice(power, -1, 0, 1), middle, ops::slice(power, -1, frequencies_ - 1, 1)}, -1);
   }
-  const Value magnitude = ops::sqrt(ops::maximum(power, ops::scalar(epsilon, power)));
-  return options_.mode == "magnitude" ? magnitude : ops::log(ops::maximum(magnitude, ops::scalar(epsilon, magnitude)));
+  const Value magnitude = ops::sqrt(ops::maximum(power, ops::scalar(epsilon(), power)));
+  return options_.mode == "magnitude" ? magnitude
+                                      : ops::log(ops::maximum(magnitude, ops::scalar(epsilon(), magnitude)));
 }
 
 Value STFTSpectrogram::call(Value x, bool) {

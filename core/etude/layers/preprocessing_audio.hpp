@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/layer.hpp"
 
 namespace etude {
@@ -17,7 +18,7 @@ struct STFTSpectrogramOptions {
   std::optional<std::string> scaling = "density";
   std::string padding = "valid";
   bool expand_dims = false;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -25,7 +26,7 @@ struct STFTSpectrogramOptions {
     using Options = STFTSpectrogramOptions;
     return option_rows(
         option<&Options::mode>("\"log\": logarithms of magnitudes; \"magnitude\"; \"psd\": power spectral densities; "
-                               "\"real\"; \"imag\"; \"stft\": both parts."),
+                               "\"real\"; \"imag\"; \"angle\": phases from -pi to pi; \"stft\": both parts."),
         option<&Options::frame_length>("Number of samples of a frame."),
         option<&Options::frame_step>("Number of samples between two frames. Default: half a frame."),
         option<&Options::fft_length>("Length of the Fourier transform. Default: the least power of 2 of at least "

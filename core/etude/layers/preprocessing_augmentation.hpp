@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/preprocessing_random.hpp"
 
 namespace etude {
@@ -15,7 +16,7 @@ struct RandAugmentOptions {
   Doubles factor = 0.5;
   std::string interpolation = "bilinear";
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -60,7 +61,7 @@ struct AugMixOptions {
   bool all_ops = true;
   std::string interpolation = "bilinear";
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/preprocessing_images.hpp"
 
 namespace etude {
@@ -12,7 +13,7 @@ struct MaxNumBoundingBoxesOptions {
   std::int64_t max_number = 0;
   std::int64_t fill_value = -1;
   std::string bounding_box_format = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

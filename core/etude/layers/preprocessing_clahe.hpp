@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/doubles.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/layers/preprocessing_images.hpp"
@@ -13,7 +14,7 @@ struct ContrastLimitedAdaptiveHistogramEqualizationOptions {
   Doubles value_range = {0, 255};
   double clip_limit = 4;
   Integers tile_grid_size = {8, 8};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

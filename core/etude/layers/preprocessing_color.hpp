@@ -6,6 +6,7 @@
 #include <string>
 #include <type_traits>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/doubles.hpp"
 #include "etude/base/integers.hpp"
 #include "etude/layers/detail/color_ops.hpp"
@@ -39,7 +40,7 @@ struct RandomColorOptions {
   Doubles factor = {};
   Doubles value_range = {0, 255};
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -149,7 +150,7 @@ struct RandomInvertOptions {
   Doubles factor = 1.0;
   Doubles value_range = {0, 255};
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -172,7 +173,7 @@ class RandomInvert : public RandomColor {
 
 struct RandomGrayscaleOptions {
   double factor = 0.5;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
@@ -200,7 +201,7 @@ struct RandomColorJitterOptions {
   Doubles saturation_factor = {};
   Doubles hue_factor = {};
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -245,7 +246,7 @@ struct RandomGaussianBlurOptions {
   Integers kernel_size = 3;
   Doubles sigma = 1.0;
   Doubles value_range = {0, 255};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
@@ -282,7 +283,7 @@ struct SolarizationOptions {
   Doubles threshold_factor = 0.0;
   Doubles value_range = {0, 255};
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

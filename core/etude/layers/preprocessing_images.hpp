@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/doubles.hpp"
 #include "etude/layers/layer.hpp"
 
@@ -48,7 +49,7 @@ struct ResizingOptions {
   std::string fill_mode = "constant";
   double fill_value = 0;
   bool antialias = false;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -90,7 +91,7 @@ class Resizing : public ImageLayer {
 struct CenterCropOptions {
   std::int64_t height = 0;
   std::int64_t width = 0;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -123,7 +124,7 @@ class CenterCrop : public ImageLayer {
 
 struct AutoContrastOptions {
   Doubles value_range = {0, 255};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -153,7 +154,7 @@ class AutoContrast : public ImageLayer {
 struct EqualizationOptions {
   Doubles value_range = {0, 255};
   std::int64_t bins = 256;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/doubles.hpp"
 #include "etude/layers/preprocessing_random.hpp"
 
@@ -16,7 +17,7 @@ struct RandomErasingOptions {
   Doubles fill_value = {};
   Doubles value_range = {0, 255};
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -76,7 +77,7 @@ class MixingLayer : public RandomImageLayer {
 
 struct MixUpOptions {
   double alpha = 0.2;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};
@@ -107,7 +108,7 @@ class MixUp : public MixingLayer {
 struct CutMixOptions {
   Doubles factor = 1.0;
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/layers/detail/categories.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -80,7 +81,7 @@ Value Normalization::call(Value x, bool) {
     return ops::reshape(Graph::current().read(variable), along);
   };
   const Value wide = ops::upcast(x), mean = value_along(mean_), variance = value_along(variance_);
-  const Value deviation = ops::maximum(ops::sqrt(variance), ops::scalar(1e-7, variance));
+  const Value deviation = ops::maximum(ops::sqrt(variance), ops::scalar(epsilon(), variance));
   return ops::cast(options_.invert ? mean + wide * deviation : (wide - mean) / deviation, x.dtype());
 }
 

@@ -30,9 +30,9 @@ struct NormalizationOptions {
   }
 };
 
-/// (x - mean) / max(sqrt(variance), 1e-7), with means and variances along `axis`, which adapt() or the options set;
-/// before that 0 and 1. invert: the inverse. Throws Error(value) for numbers that do not match the axis, Error(shape)
-/// for the batch axis and for inputs of other extents than those it was built for. Source:
+/// (x - mean) / max(sqrt(variance), epsilon()), with means and variances along `axis`, which adapt() or the options
+/// set; before that 0 and 1. invert: the inverse. Throws Error(value) for numbers that do not match the axis,
+/// Error(shape) for the batch axis and for inputs of other extents than those it was built for. Source:
 /// keras/src/layers/preprocessing/normalization.py.
 class Normalization : public PreprocessingLayer {
  public:

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/preprocessing_random.hpp"
 
 namespace etude {
@@ -14,7 +15,7 @@ struct RandomPerspectiveOptions {
   std::string interpolation = "bilinear";
   double fill_value = 0;
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

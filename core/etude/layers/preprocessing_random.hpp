@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/detail/image_ops.hpp"
 #include "etude/layers/noise.hpp"
 #include "etude/layers/preprocessing_images.hpp"
@@ -51,7 +52,7 @@ class RandomImageLayer : public RandomLayer {
 struct RandomFlipOptions {
   std::string mode = "horizontal_and_vertical";
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -82,7 +83,7 @@ struct RandomCropOptions {
   std::int64_t height = 0;
   std::int64_t width = 0;
   std::optional<std::int64_t> seed = {};
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -149,7 +150,7 @@ struct RandomTranslationOptions {
   std::string interpolation = "bilinear";
   std::optional<std::int64_t> seed = {};
   double fill_value = 0;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -187,7 +188,7 @@ struct RandomZoomOptions {
   std::string interpolation = "bilinear";
   std::optional<std::int64_t> seed = {};
   double fill_value = 0;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -226,7 +227,7 @@ struct RandomRotationOptions {
   std::string interpolation = "bilinear";
   std::optional<std::int64_t> seed = {};
   double fill_value = 0;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
@@ -261,7 +262,7 @@ struct RandomShearOptions {
   std::string interpolation = "bilinear";
   std::string fill_mode = "reflect";
   double fill_value = 0;
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::optional<std::int64_t> seed = {};
   std::string name = {};
   std::string dtype = {};

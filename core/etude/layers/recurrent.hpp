@@ -5,10 +5,19 @@
 #include <string_view>
 #include <vector>
 
+#include "etude/classes/auto_choice.hpp"
 #include "etude/layers/kernel_cell.hpp"
 #include "etude/layers/rnn_cell.hpp"
 
 namespace etude {
+
+/// use_cudnn of LSTM and GRU: "auto", true or false.
+class UseCudnn : public AutoChoice {
+ public:
+  using AutoChoice::AutoChoice;
+  /// Throws Error(value) for any other string than "auto".
+  UseCudnn(const char* name) : AutoChoice(name, "recurrent layer", "use_cudnn") {}
+};
 
 /// The options of every recurrent layer, apart from those of its cell. The options of each class have these fields.
 struct RecurrentOptions {
@@ -29,6 +38,12 @@ template <class Options> constexpr auto recurrent_fields() {
       option<&Options::stateful>("Whether a batch starts with the final state of the previous batch."),
       option<&Options::unroll>("Accepted, because configs of Keras have it: the loop is compiled once in either case."),
       option<&Options::zero_output_for_mask>("Whether the output of masked steps is 0."), layer_fields<Options>());
+}
+
+/// The row of the option that LSTM and GRU have besides.
+template <class Options> constexpr auto cudnn_fields() {
+  return option<&Options::use_cudnn>(
+      "Accepted, because Keras has it: Étude's own loop computes the layer in either case. Not part of a config.");
 }
 
 /// These fields, as one struct.

@@ -3,12 +3,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "etude/base/backend.hpp"
 #include "etude/layers/layer.hpp"
 
 namespace etude {
 
 struct FlattenOptions {
-  std::string data_format = "channels_last";
+  std::string data_format = image_data_format();
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/ops/detail/normalized.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -60,8 +61,8 @@ void SpectralNormalization::normalize() const {
   const Value weights = ops::reshape(ops::upcast(kernel), {-1, kernel.shape()[-1]});
   Value v, next = ops::upcast(u);
   for (std::int64_t i = 0; i < power_iterations_; ++i) {
-    v = ops::normalized(ops::matmul(next, weights, false, true), {0, 1}, 1e-7);
-    next = ops::normalized(ops::matmul(v, weights), {0, 1}, 1e-7);
+    v = ops::normalized(ops::matmul(next, weights, false, true), {0, 1}, epsilon());
+    next = ops::normalized(ops::matmul(v, weights), {0, 1}, epsilon());
   }
   const Value norm = ops::reshape(ops::matmul(ops::matmul(v, weights), next, false, true), {});
   const Value nonzero = ops::greater(ops::sum(ops::absolute(weights)), ops::scalar(0, weights));

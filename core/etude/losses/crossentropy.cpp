@@ -32,7 +32,7 @@ class BinaryCrossentropyLoss : public Loss {
     if (fuse_logits)
       if (const Value logits = logits_of<op::Sigmoid>(y_pred))
         return ops::mean(ops::sigmoid_crossentropy(logits, t), {options_.axis});
-    const Value p = ops::clip(y_pred, epsilon, 1 - epsilon);
+    const Value p = ops::clip(y_pred, epsilon(), 1 - epsilon());
     return ops::mean(-(t * ops::log(p) + (1 - t) * ops::log(1 - p)), {options_.axis});
   }
 
@@ -54,7 +54,7 @@ class CategoricalCrossentropyLoss : public Loss {
     if (options_.from_logits) return ops::softmax_crossentropy(y_pred, t);
     if (fuse_logits)
       if (const Value logits = logits_of<op::Softmax>(y_pred)) return ops::softmax_crossentropy(logits, t);
-    const Value p = ops::clip(y_pred / ops::sum(y_pred, {-1}, true), epsilon, 1 - epsilon);
+    const Value p = ops::clip(y_pred / ops::sum(y_pred, {-1}, true), epsilon(), 1 - epsilon());
     return -ops::sum(t * ops::log(p), {-1});
   }
 
@@ -75,7 +75,7 @@ class SparseCategoricalCrossentropyLoss : public Loss {
     if (options_.from_logits) return of_logits(y_pred);
     if (fuse_logits)
       if (const Value logits = logits_of<op::Softmax>(y_pred)) return of_logits(logits);
-    return of_logits(ops::log(ops::clip(y_pred, epsilon, 1 - epsilon)));
+    return of_logits(ops::log(ops::clip(y_pred, epsilon(), 1 - epsilon())));
   }
 
   Value own_mask(Value y_true, Value) const override { return options_.ignore_class ? is_counted(y_true) : Value{}; }

@@ -52,7 +52,8 @@ struct SparseCategoricalCrossentropyOptions {
   }
 };
 
-/// -(t log p + (1 - t) log(1 - p)), mean over `axis`; p clipped to [1e-7, 1 - 1e-7] unless from logits (R-7, R-8).
+/// -(t log p + (1 - t) log(1 - p)), mean over `axis`; p clipped to [e, 1 - e], e = epsilon(), unless from logits (R-7,
+///
 struct BinaryCrossentropy {
   static constexpr ClassText about{
       .name = "BinaryCrossentropy", .text = "Crossentropy of two classes, for targets from 0 to 1.", .aliases = "bce"};

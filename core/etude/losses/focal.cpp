@@ -13,7 +13,7 @@ Value power(Value x, double exponent) { return ops::power(x, ops::scalar(exponen
 Value binary_focal(const BinaryFocalCrossentropyOptions& o, Value t, Value y_pred) {
   if (const double s = o.label_smoothing; s > 0) t = t * (1 - s) + 0.5 * s;
   const Value probability = o.from_logits ? ops::sigmoid(y_pred) : y_pred;
-  const Value p = ops::clip(probability, epsilon, 1 - epsilon);
+  const Value p = ops::clip(probability, epsilon(), 1 - epsilon());
   const Value losses =
       o.from_logits ? ops::sigmoid_crossentropy(y_pred, t) : -(t * ops::log(p) + (1.0 - t) * ops::log(1.0 - p));
   Value weight = power(t * (1.0 - probability) + (1.0 - t) * probability, o.gamma);
@@ -26,7 +26,7 @@ Value categorical_focal(const CategoricalFocalCrossentropyOptions& o, Value y_tr
   const Value given = with_last(y_pred, o.axis);
   if (const double s = o.label_smoothing; s > 0) t = t * (1 - s) + s / static_cast<double>(t.shape()[-1]);
   const Value probability = o.from_logits ? ops::softmax(given) : given / ops::sum(given, {-1}, true);
-  const Value p = ops::clip(probability, epsilon, 1 - epsilon);
+  const Value p = ops::clip(probability, epsilon(), 1 - epsilon());
   return -ops::sum(power(1.0 - p, o.gamma) * o.alpha * t * ops::log(p), {-1});
 }
 

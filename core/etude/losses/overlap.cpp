@@ -23,7 +23,7 @@ std::vector<std::ptrdiff_t> axes_of(const Integers& axis) { return {axis.all().b
 
 LossPtr Dice::make(const DiceOptions& options) {
   return loss_of(about.name, options, [axes = axes_of(options.axis)](Value t, Value p) {
-    return 1.0 - sum_over(t * p, axes) * 2.0 / (sum_over(t, axes) + sum_over(p, axes) + epsilon);
+    return 1.0 - sum_over(t * p, axes) * 2.0 / (sum_over(t, axes) + sum_over(p, axes) + epsilon());
   });
 }
 
@@ -31,7 +31,7 @@ LossPtr Tversky::make(const TverskyOptions& options) {
   return loss_of(about.name, options, [o = options, axes = axes_of(options.axis)](Value t, Value p) {
     const Value both = sum_over(t * p, axes);
     const Value surplus = sum_over((1.0 - t) * p, axes), missed = sum_over(t * (1.0 - p), axes);
-    return 1.0 - both / (both + surplus * o.alpha + missed * o.beta + epsilon);
+    return 1.0 - both / (both + surplus * o.alpha + missed * o.beta + epsilon());
   });
 }
 

@@ -31,14 +31,14 @@ struct TverskyOptions {
 
 // Measures of overlap between two sets, summed over `axis`, or over the whole batch if it is empty.
 
-/// 1 - 2 sum(t p) / (sum(t) + sum(p) + 1e-7).
+/// 1 - 2 sum(t p) / (sum(t) + sum(p) + epsilon()).
 struct Dice {
   static constexpr ClassText about{"Dice", "1 - the Dice coefficient of two sets."};
   static LossPtr make(const DiceOptions& options);
 };
 inline constexpr Factory<Dice> dice;
 
-/// 1 - i / (i + alpha sum((1 - t) p) + beta sum(t (1 - p)) + 1e-7) with i = sum(t p). alpha is the weight of false
+/// 1 - i / (i + alpha sum((1 - t) p) + beta sum(t (1 - p)) + epsilon()) with i = sum(t p). alpha is the weight of false
 /// positives, beta of false negatives. Source: https://arxiv.org/abs/1706.05721.
 struct Tversky {
   static constexpr ClassText about{

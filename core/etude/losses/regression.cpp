@@ -9,12 +9,12 @@
 namespace etude::losses {
 namespace {
 
-Value log_of_one_more(Value x) { return ops::log(ops::maximum(x, ops::scalar(epsilon, x)) + 1); }
+Value log_of_one_more(Value x) { return ops::log(ops::maximum(x, ops::scalar(epsilon(), x)) + 1); }
 
 /// x scaled to length 1 along an axis; zeros stay zeros, and have gradients of 0.
 Value normalized(Value x, std::ptrdiff_t axis) {
   const Value squares = ops::sum(ops::square(x), {axis}, true);
-  return x / ops::sqrt(ops::maximum(squares, ops::scalar(epsilon * epsilon, squares)));
+  return x / ops::sqrt(ops::maximum(squares, ops::scalar(epsilon() * epsilon(), squares)));
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ LossPtr MeanAbsoluteError::make(const LossOptions& options) {
 
 LossPtr MeanAbsolutePercentageError::make(const LossOptions& options) {
   return loss_of(about.name, named(options, "mean_absolute_percentage_error"), [](Value t, Value p) {
-    const Value size = ops::maximum(ops::absolute(t), ops::scalar(epsilon, t));
+    const Value size = ops::maximum(ops::absolute(t), ops::scalar(epsilon(), t));
     return ops::mean(ops::absolute((t - p) / size), {-1}) * 100.0;
   });
 }

@@ -42,7 +42,7 @@ struct MeanAbsoluteError {
 };
 inline constexpr Factory<MeanAbsoluteError> mean_absolute_error;
 
-/// 100 · mean(|t - p| / max(|t|, 1e-7)) over the last axis.
+/// 100 · mean(|t - p| / max(|t|, epsilon())) over the last axis.
 struct MeanAbsolutePercentageError {
   static constexpr ClassText about{.name = "MeanAbsolutePercentageError",
                                    .text = "100 times the mean of |y_true - y_pred| / |y_true| over the last axis.",
@@ -51,7 +51,7 @@ struct MeanAbsolutePercentageError {
 };
 inline constexpr Factory<MeanAbsolutePercentageError> mean_absolute_percentage_error;
 
-/// mean((log(t + 1) - log(p + 1))²) over the last axis, t and p at least 1e-7.
+/// mean((log(t + 1) - log(p + 1))²) over the last axis, t and p at least epsilon().
 struct MeanSquaredLogarithmicError {
   static constexpr ClassText about{.name = "MeanSquaredLogarithmicError",
                                    .text = "Mean of (log(y_true + 1) - log(y_pred + 1))² over the last axis.",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/metrics/detail/confusion_counts.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -175,8 +176,8 @@ MetricPtr AUC::make(const AUCOptions& options) {
     settings.thresholds = thresholds_of(each);
     settings.thresholds.begins_below_0 = true;
     if (auto& uneven = settings.thresholds.each; !uneven.empty()) {
-      uneven.front() = -1e-7;
-      uneven.back() = 1 + 1e-7;
+      uneven.front() = -epsilon();
+      uneven.back() = 1 + epsilon();
     }
   }
   check(settings.thresholds.count > 1, ErrorKind::value, options.name, "num_thresholds = ", options.num_thresholds,

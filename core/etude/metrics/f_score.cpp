@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
@@ -9,9 +10,6 @@
 
 namespace etude::metrics {
 namespace {
-
-/// Keras's epsilon().
-constexpr double epsilon = 1e-7;
 
 class FScoreMetric : public Metric {
  public:
@@ -60,12 +58,13 @@ class FScoreMetric : public Metric {
     if (variables().empty()) return ops::full({}, 0);
     Graph& graph = Graph::current();
     const auto read = [&](std::size_t i) { return graph.read(variables()[i]); };
-    const Value precision = read(0) / (read(0) + read(1) + epsilon), recall = read(0) / (read(0) + read(2) + epsilon);
+    const Value precision = read(0) / (read(0) + read(1) + epsilon()),
+                recall = read(0) / (read(0) + read(2) + epsilon());
     const double square = options_.beta * options_.beta;
-    const Value score = precision * recall / (precision * square + recall + epsilon) * (1 + square);
+    const Value score = precision * recall / (precision * square + recall + epsilon()) * (1 + square);
     if (!options_.average) return score;
     if (*options_.average != "weighted") return ops::mean(score);
-    return ops::sum(score * (read(3) / (ops::sum(read(3)) + epsilon)));
+    return ops::sum(score * (read(3) / (ops::sum(read(3)) + epsilon())));
   }
 
   MetricPtr copy() const override { return std::make_shared<FScoreMetric>(options_); }

@@ -1,5 +1,6 @@
 #include "etude/metrics/iou.hpp"
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/gather.hpp"
@@ -9,8 +10,6 @@
 namespace etude::metrics {
 namespace {
 
-/// Keras's epsilon().
-constexpr double epsilon = 1e-7;
 /// The number of an entry in the confusion matrix is an int32.
 constexpr std::int64_t most_classes = 46340;
 
@@ -73,8 +72,8 @@ class ConfusionMatrixMetric : public Metric {
     both = chosen(both);
     either = chosen(either);
     const Value valid = ops::greater(either, ops::scalar(1e-9, either));
-    const Value shares = ops::where(valid, both / (either + epsilon), ops::scalar(0, both));
-    return ops::sum(shares) / (ops::sum(ops::cast(valid, shares.dtype())) + epsilon);
+    const Value shares = ops::where(valid, both / (either + epsilon()), ops::scalar(0, both));
+    return ops::sum(shares) / (ops::sum(ops::cast(valid, shares.dtype())) + epsilon());
   }
 
   MetricPtr copy() const override { return std::make_shared<ConfusionMatrixMetric>(settings_); }

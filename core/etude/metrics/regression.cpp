@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/losses/loss.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -106,7 +107,7 @@ Value pearson(Value y_true, Value y_pred, std::ptrdiff_t axis) {
 Value concordance(Value y_true, Value y_pred, std::ptrdiff_t axis) {
   const Value mean_true = ops::mean(y_true, {axis}, true), mean_pred = ops::mean(y_pred, {axis}, true);
   const Value norm = variance(y_true, axis) + variance(y_pred, axis) + ops::square(mean_true - mean_pred);
-  return ops::mean(2 * ((y_true - mean_pred) * (y_pred - mean_pred)) / (norm + 1e-7), {axis});
+  return ops::mean(2 * ((y_true - mean_pred) * (y_pred - mean_pred)) / (norm + epsilon()), {axis});
 }
 
 }  // namespace

@@ -76,15 +76,15 @@ Value is_inf(Value x) {
   return equal(absolute(x), scalar(std::numeric_limits<double>::infinity(), x));
 }
 
-// By the quotient whose size is at most 1.
+// By the quotient whose size is at most 1. The sign of a zero decides as in IEEE 754.
 Value arctan2(Value y, Value x) {
   const Value rise = to_floats(y), run = to_floats(x), is_steep = less(absolute(run), absolute(rise));
   const Value divisor = where(is_steep, rise, run), zero = scalar(0, divisor), one = scalar(1, divisor);
   const Value angle = arctan(where(is_steep, run, rise) / where(equal(divisor, zero), one, divisor));
+  const auto is_negative = [&](Value side) { return less(where(equal(side, zero), one / side, side), zero); };
   const Value quarter =
-      where(less(rise, zero), scalar(-std::numbers::pi / 2, rise), scalar(std::numbers::pi / 2, rise));
-  const Value turn = where(less(run, zero), 2 * quarter, zero);
-  return where(is_steep, quarter - angle, angle + turn);
+      where(is_negative(rise), scalar(-std::numbers::pi / 2, rise), scalar(std::numbers::pi / 2, rise));
+  return where(is_steep, quarter - angle, where(is_negative(run), angle + 2 * quarter, angle));
 }
 
 Value not_equal(Value a, Value b) { return logical_not(equal(a, b)); }

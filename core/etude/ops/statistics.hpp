@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "etude/base/backend.hpp"
 #include "etude/graph/graph.hpp"
 
 /// Reductions that are composed of other ops. Without `axes` they reduce all axes. The axes are removed unless
@@ -28,7 +29,7 @@ Value logsumexp(Value x, const std::vector<std::ptrdiff_t>& axes = {}, bool keep
 /// The square root of the sum of squares.
 Value norm(Value x, const std::vector<std::ptrdiff_t>& axes = {}, bool keepdims = false);
 /// x divided by its norm along `axis`, which counts as epsilon at least.
-Value normalize(Value x, std::ptrdiff_t axis = -1, double epsilon = 1e-7);
+Value normalize(Value x, std::ptrdiff_t axis = -1, double epsilon = etude::epsilon());
 /// The int32 index of the smallest element along the last axis; the lowest index of equals.
 Value argmin(Value x);
 /// The differences of neighbours along `axis`, n times.

@@ -5,10 +5,12 @@
 #include <stdexcept>
 #include <utility>
 
+#include "etude/base/detail/device_libraries.hpp"
 #include "etude/base/host.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
+#include "etude/optimizers/given_gradients.hpp"
 
 namespace etude {
 namespace {
@@ -158,6 +160,16 @@ std::vector<std::vector<Variable>> Optimizer::slots() const {
   return kinds;
 }
 
+std::vector<Variable> Optimizer::slots_for(const Variable& variable) const {
+  std::vector<Variable> result;
+  const auto found = std::ranges::find_if(slots_, [&](const Slots& slots) { return slots.variable == variable; });
+  if (found == slots_.end()) return result;
+  for (const Variable& shared : {found->average, found->accumulator})
+    if (shared) result.push_back(shared);
+  result.insert(result.end(), found->own.begin(), found->own.end());
+  return result;
+}
+
 std::vector<Variable> Optimizer::variables() const {
   std::vector<Variable> result{iterations_};
   if (learning_rate_) result.push_back(learning_rate_);
@@ -216,6 +228,12 @@ void Optimizer::apply(const std::vector<Value>& gradients, const std::vector<Var
   check(std::ranges::any_of(gradients, [](const Value& g) { return static_cast<bool>(g); }), ErrorKind::value, name(),
         "No gradients provided for any variable - expected a loss that depends on at least one of them - check that "
         "layers are trainable and that the loss uses y_pred.");
+  if (has_device_libraries)
+    if (GivenGradients* const given = GivenGradients::current()) {
+      for (std::size_t i = 0; i < variables.size(); ++i)
+        if (gradients[i]) given->entries.push_back({this, variables[i], gradients[i]});
+      return;
+    }
   const auto& scale = options_.loss_scale_factor;
   // Dividing unscaled gradients would silently train at a fraction of the learning rate.
   check(!scales_loss() || std::exchange(loss_is_scaled_, false), ErrorKind::state, name(),

@@ -127,6 +127,8 @@ class Optimizer : public Described {
   /// The slots of each kind, in the order of their variables: averages and accumulated gradients, if there are any,
   /// then the subclass's own.
   virtual std::vector<std::vector<Variable>> slots() const;
+  /// The slots of one variable, in the order of their kinds. None before build().
+  std::vector<Variable> slots_for(const Variable& variable) const;
 
  protected:
   /// A kind of slot: a variable that an optimizer keeps for each trained variable.

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "etude/base/backend.hpp"
 #include "etude/classes/class_table.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
@@ -51,7 +52,7 @@ class CosineRegularizer : public Regularizer {
           " - expected at least two ", options_.mode, " - omit the regularizer.");
     // Scaled to unit length, so that products are cosines.
     const Value norm = ops::sqrt(ops::sum(ops::square(x), {rows ? 1 : 0}, true));
-    const Value unit = x / ops::maximum(norm, ops::scalar(1e-7, x));
+    const Value unit = x / ops::maximum(norm, ops::scalar(epsilon(), x));
     const Value products = rows ? ops::matmul(unit, unit, false, true) : ops::matmul(unit, unit, true, false);
     // All elements of the diagonal are 1; each pair is counted once.
     const Value own = ops::sum(ops::square(unit));

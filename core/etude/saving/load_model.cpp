@@ -9,10 +9,10 @@
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/format_functions.hpp"
-#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
+#include "etude/saving/detail/reading.hpp"
 #include "etude/saving/detail/save_model.hpp"
 
 namespace etude {
@@ -68,29 +68,19 @@ ModelPtr without_values(const Json& json) {
 }
 
 /// A model that is a file, or that is missing and has a file's name.
-ModelPtr load_file(const std::string& path, FileFormat format, bool compile) {
+Task<ModelPtr> load_file(const std::string& path, FileFormat format, bool compile, Reading& reading) {
   const auto load = functions_of(format).load;
   if (!load)
     refuse_format(format, path, "load_model",
                   "the folder of a saved model, a .keras file, an .h5 file of Keras 2, or a model.json of "
                   "TensorFlow.js");
-  ModelPtr model = load(path, compile);
+  const ModelPtr model = co_await load(path, compile, reading);
   clear_states(*model, "load_model");
-  return model;
+  co_return model;
 }
 
-}  // namespace
-
-ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
-  const FilesScope scope(options.files);
-  const ProgressScope progress(options.progress);
-  check_is_path(folder, "load_model");
-  const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
-  if (const PathKind kind = files->kind(folder); kind != PathKind::folder) {
-    const FileFormat format = format_of(folder, *files);
-    if (kind == PathKind::file || format != FileFormat::unknown) return load_file(folder, format, options.compile);
-    check_saves_to(folder, "load_model");
-  }
+ModelPtr load_folder(const std::string& folder, bool compile, Reading& reading) {
+  const FilesScope scope(reading.files());
   std::optional<Checkpoint> checkpoint = load_newest_checkpoint(folder);
   check(checkpoint.has_value(), ErrorKind::io, "load_model", '"', folder,
         "\" holds no model - expected a folder that Model::save wrote - check the path.");
@@ -98,13 +88,33 @@ ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) 
   check(config.is_object() && config.contains("model"), ErrorKind::data, "load_model", '"', folder,
         "\" holds a checkpoint without a model - expected one that Model::save wrote - load it by what wrote it.");
   const ModelPtr model = without_values(config["model"]);
-  assign_all(named_weights(*model), take(*checkpoint, "model"), "load_model");
+  assign_all(named_weights(*model), take(*checkpoint, "model"), "load_model", reading.take_progress());
   assign_all(named_states(*model), take(*checkpoint, "states"), "load_model");
   restore_draws(*model, config.value("draws", Json()), "load_model");
   const bool compiled = config.contains("compile") && !config["compile"].is_null();
-  if (!options.compile || !compiled) return model;
-  compile_again(*model, config, take(*checkpoint, "optimizer"));
+  if (compile && compiled) compile_again(*model, config, take(*checkpoint, "optimizer"));
   return model;
+}
+
+}  // namespace
+
+Task<ModelPtr> load_model_task(std::string folder, LoadModelOptions options) {
+  check_is_path(folder, "load_model");
+  Reading reading(vfs_or_host(options.files, "load_model"), options.progress);
+  const PathKind kind = reading.files()->kind(folder);
+  if (kind == PathKind::folder) co_return load_folder(folder, options.compile, reading);
+  FileFormat format = FileFormat::unknown;
+  auto looking = [&] { format = format_of(folder, *reading.files()); };
+  co_await reading.run(looking);
+  if (kind == PathKind::none && format == FileFormat::unknown) {
+    check_saves_to(folder, "load_model");
+    co_return load_folder(folder, options.compile, reading);
+  }
+  co_return co_await load_file(folder, format, options.compile, reading);
+}
+
+ModelPtr load_model(const std::string& folder, const LoadModelOptions& options) {
+  return load_model_task(folder, options).get();
 }
 
 ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& options) {

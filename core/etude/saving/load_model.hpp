@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "etude/base/bytes_awaited.hpp"
+#include "etude/base/task.hpp"
 #include "etude/base/vfs.hpp"
 #include "etude/classes/field.hpp"
 #include "etude/training/model.hpp"
@@ -37,6 +39,9 @@ struct LoadModelOptions {
 /// formats, with the way to convert them, and for places such as "localstorage://model", Error(data) for a folder or
 /// file that is damaged or holds no model.
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options = {});
+/// The same as a coroutine, for files whose bytes must be awaited: those that throw BytesAwaited. They are asked for
+/// the bytes of one weight at a time.
+Task<ModelPtr> load_model_task(std::string folder, LoadModelOptions options);
 /// The same from the bytes of a .keras file, or of an .h5 file of Keras 2.
 ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& options = {});
 

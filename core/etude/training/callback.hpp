@@ -121,6 +121,11 @@ class Callback {
   /// In elastic training: processes left or joined, and fit returns to an earlier step. Called before restore(): closes
   /// files that restore() opens again. The rank of this process may have changed.
   virtual void on_members_change() {}
+  /// Whether it takes part in every execution. With a ParameterServerStrategy all steps of an epoch are one execution,
+  /// and fit refuses such a callback. Default: whether needs() says that its hooks of training batches read anything.
+  virtual bool needs_each_execution() const {
+    return needs(Hook::train_batch_begin) != Needs::nothing || needs(Hook::train_batch_end) != Needs::nothing;
+  }
   /// The model whose loop runs.
   Model& model() const { return *model_; }
   /// The parameters of the loop.

@@ -64,9 +64,9 @@ Partitioner min_size_partitioner(std::int64_t min_shard_bytes = 256 << 10, std::
 class ServerVariables {
  public:
   virtual ~ServerVariables() = default;
-  /// Creates variables with these values, on one server after the other. Throws Error(value) for a name that exists,
-  /// and for more parts than rows.
-  virtual void create(const NamedTensors& values, const Partitioner& partitioner = {}) = 0;
+  /// Creates variables with these values, on one server after the other. Only trainable ones have slots in state()
+  /// before their first gradient. Throws Error(value) for a name that exists, and for more parts than rows.
+  virtual void create(const NamedTensors& values, const Partitioner& partitioner = {}, bool trainable = true) = 0;
   /// The current values of all variables.
   virtual NamedTensors pull() = 0;
   /// The current values of these variables. Throws Error(value) for a name that does not exist.
@@ -77,10 +77,12 @@ class ServerVariables {
   virtual void push(const NamedTensors& gradients) = 0;
   /// Replaces values.
   virtual void assign(const NamedTensors& values) = 0;
-  /// The values of all variables, and the state of the servers' optimizers, for a checkpoint.
+  /// The values of all variables, and the state of the servers' optimizers, for a checkpoint: "optimizer/kernel/0" is
+  /// the first slot of the variable "kernel", and "optimizer/0" the first variable that exists once. The parts of a
+  /// slot are joined if they are like those of its variable; else the name has the first row: "optimizer/kernel:8/0".
   virtual NamedTensors state() = 0;
-  /// Returns to a state() of as many servers, with variables of the same names and parts. Throws Error(value) for
-  /// another one.
+  /// Returns to a state() of variables with the same names. The number of servers, and of parts whose slots are joined,
+  /// may differ. Throws Error(value) for another one.
   virtual void restore(const NamedTensors& state) = 0;
 };
 
@@ -97,6 +99,8 @@ class WorkerContext {
   /// The next batch of a dataset of this worker, which was passed to schedule(). Throws Error(value) if it was not, and
   /// Error(data) at the end of the dataset.
   virtual Batch next(const std::string& dataset) = 0;
+  /// The same of the only dataset that was passed to schedule(). Throws Error(value) for more or less than one.
+  virtual Batch next() = 0;
 };
 
 /// A function that workers run. It may keep a model between its calls. It may be called again with the same arguments

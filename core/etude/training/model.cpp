@@ -158,6 +158,9 @@ std::vector<Tensor> Model::predict_outputs_on_batch(const Data& x) {
   const TrainingLoop loop(*view_, "predict_on_batch", TrainingLoop::Claim::nothing);
   const auto step = make_predict_function();
   (*step)(batch_of(x, "predict_on_batch"));
+  check(step->output_count() > 0, ErrorKind::value, "predict_on_batch",
+        "Unexpected result of `predict_function` (Empty batch_outputs) - expected the outputs of its batch - return "
+        "them from the function of make_predict_function().");
   std::vector<Tensor> outputs;
   for (std::size_t i = 0; i < step->output_count(); ++i) {
     outputs.emplace_back(step->output_shape(i), step->output_dtype(i));
@@ -311,6 +314,9 @@ std::shared_ptr<StepFunction> Model::make_train_function(bool force) {
   if (!train_function_ || force)
     train_function_ = make_function(
         [this](const StepData& data) {
+          if (has_device_libraries)
+            if (std::vector<Variable>* const given = strategy()->given_variables())
+              return trace_gradients(data, *given);
           StepResult result{train_step(data), {}};
           warn_of_idle_step();
           return result;

@@ -10,6 +10,7 @@
 #include "etude/layers/layer.hpp"
 #include "etude/training/detail/compiled_losses.hpp"
 #include "etude/training/detail/compiled_metrics.hpp"
+#include "etude/training/execution_function.hpp"
 #include "etude/training/export_options.hpp"
 #include "etude/training/history.hpp"
 #include "etude/training/load_weights_options.hpp"
@@ -28,6 +29,8 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
 void save_weights(const Model& model, const std::string& path, const SaveOptions& options);
 /// Implements Model::load_weights.
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
+/// Implements Model::load_weights_task.
+Task<> load_weights_task(Model& model, std::string path, LoadWeightsOptions options);
 /// The same, of the bytes of a file.
 void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options);
 /// Implements Model::export_model.
@@ -150,7 +153,7 @@ class Model : public Layer {
   virtual StepLogs compute_metrics(const StepData& data, const Outputs& y_pred, Value loss);
   /// Within a step: logs the mean of `value` over the epoch, under this name.
   void add_metric(Value value, const std::string& name);
-  /// The compiled step of fit. Overridable; kept until compile, or until `force`.
+  /// The compiled step of fit. Overridable, also with replace_execution(); kept until compile, or until `force`.
   virtual std::shared_ptr<StepFunction> make_train_function(bool force = false);
   /// The compiled step of evaluate. Overridable; kept until compile, or until force.
   virtual std::shared_ptr<StepFunction> make_test_function(bool force = false);
@@ -227,6 +230,10 @@ class Model : public Layer {
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) {
     etude::load_weights(*this, path, options);
   }
+  /// The same as a coroutine, for files that throw BytesAwaited. The model must outlive it.
+  Task<> load_weights_task(std::string path, LoadWeightsOptions options) {
+    return etude::load_weights_task(*this, std::move(path), std::move(options));
+  }
   /// The same from the bytes of such a file.
   void load_weights(std::span<const std::byte> bytes, const LoadWeightsOptions& options = {}) {
     etude::load_weights(*this, bytes, options);
@@ -277,6 +284,7 @@ class Model : public Layer {
   std::vector<Variable> all_variables() const;
   void place_variables(const Graph& graph);
   void warn_of_idle_step();
+  StepResult trace_gradients(const StepData& data, std::vector<Variable>& given);
   void check_scope() const;
   void check_created_in_scope(const Optimizer& optimizer, CompileOptions& options) const;
 

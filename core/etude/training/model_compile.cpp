@@ -12,6 +12,11 @@ namespace etude {
 void Model::compile(CompileOptions options) {
   check(options.steps_per_execution >= 1, ErrorKind::value, "compile",
         "steps_per_execution = ", options.steps_per_execution, " - expected 1 or more - choose a positive number.");
+  if (has_device_libraries)
+    check(!options.run_eagerly || (!strategy()->remote() && !strategy()->given_variables()), ErrorKind::value,
+          strategy()->name(),
+          "run_eagerly = true - When using `Model` with `ParameterServerStrategy`, `run_eagerly` is not supported - "
+          "omit it, or compile the model outside the strategy's scope to debug it.");
   if (options.run_eagerly && options.jit_compile.given().value_or(false))
     print_warning({}, spelled("If `run_eagerly` is true, then `jit_compile` cannot also be true. Disabling "
                               "`jit_compile`."));

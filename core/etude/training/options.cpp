@@ -12,11 +12,6 @@ ShuffleChoice::ShuffleChoice(const char* name) : shuffle_(Shuffle::batch) {
         "\" - expected true, false or \"batch\" - choose one.");
 }
 
-JitCompile::JitCompile(const char* name) {
-  check(std::string_view(name) == "auto", ErrorKind::value, "compile", "jit_compile = \"", name,
-        "\" - expected true, false or \"auto\" - choose one.");
-}
-
 ValidationFrequency::ValidationFrequency(int every) : every_(every) {
   check(every > 0, ErrorKind::value, "fit", "validation_freq = ", every,
         " - Expected `validation_freq` to be a list or int of 1 or more - "

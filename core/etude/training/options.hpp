@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "etude/base/choice.hpp"
+#include "etude/classes/auto_choice.hpp"
 #include "etude/classes/field.hpp"
 #include "etude/data/class_weight.hpp"
 #include "etude/data/data.hpp"
@@ -35,17 +36,11 @@ class ShuffleChoice {
 };
 
 /// compile's jit_compile: "auto", true or false. Steps are always compiled unless they run eagerly.
-class JitCompile {
+class JitCompile : public AutoChoice {
  public:
-  /// true or false.
-  JitCompile(bool given) : given_(given) {}
+  using AutoChoice::AutoChoice;
   /// Throws Error(value) for any other string than "auto".
-  JitCompile(const char* name);
-  /// What was passed; empty for "auto".
-  std::optional<bool> given() const { return given_; }
-
- private:
-  std::optional<bool> given_;
+  JitCompile(const char* name) : AutoChoice(name, "compile", "jit_compile") {}
 };
 
 /// The number of epochs between validations, or the epochs (counted from 1) after which there is a validation (L-10).

@@ -19,6 +19,7 @@ class ProgbarLogger : public Callback {
   Needs needs(Hook hook) const override {
     return hook == Hook::train_batch_end || hook == Hook::test_batch_end ? Needs::logs : Needs::nothing;
   }
+  bool needs_each_execution() const override { return false; }
   void on_train_begin(Logs&) override { in_fit_ = true; }
   void on_train_end(Logs&) override { in_fit_ = false; }
   void on_epoch_begin(int epoch, Logs&) override;

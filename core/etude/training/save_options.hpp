@@ -1,13 +1,22 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+
 #include "etude/classes/field.hpp"
 
 namespace etude {
+
+/// Is told how many bytes of a model's values were written, and how many there are to write: twice as many as the
+/// values have for a folder, whose checksums are computed first.
+using SaveProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
 /// Options of Model::save and Model::save_weights.
 struct SaveOptions {
   /// Whether what has the same name is replaced. Otherwise it is an error.
   bool overwrite = true;
+  /// Is called after each value, and when all is saved.
+  SaveProgress progress = {};
 
   static constexpr auto fields() {
     return option_rows(option<&SaveOptions::overwrite>("Whether what has the same name is replaced."));

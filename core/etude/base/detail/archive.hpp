@@ -53,8 +53,11 @@ class ArchiveReader {
   /// Fills `out` with the next bytes of the opened file and returns their number, which is less than the size of `out`
   /// only at the end. Throws if the file ends before its declared size, or has another checksum.
   virtual std::size_t read(std::span<std::byte> out) = 0;
-  /// A file whose parts are read at any place, after a comparison of the checksum: the archive's own bytes, if it is
-  /// stored as it is, else expanded in memory.
+  /// Compares the checksum of the next piece of a file that is stored as it is. Returns whether all of it was compared;
+  /// until then, call it again. True for compressed files, whose checksum is compared while they are expanded.
+  virtual bool compare(const ArchiveEntry& entry) = 0;
+  /// A file whose parts are read at any place, after compare() of the rest: the archive's own bytes, if it is stored as
+  /// it is, else expanded in memory.
   virtual std::shared_ptr<FileSource> source(const ArchiveEntry& entry) = 0;
 
   /// A whole file. Its memory is allocated as far as the bytes are there.

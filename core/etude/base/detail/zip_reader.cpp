@@ -27,7 +27,8 @@ class Source {
   /// Returns the number of bytes that were read.
   std::size_t read(std::span<std::byte> out) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size_ - at_));
-    failed_ = count < out.size();
+    failed_ = error || count < out.size();
+    if (error) return 0;  // minizip goes on after errors
     try {
       for (out = out.first(count); !out.empty();) out = out.subspan(read_some(out));
     } catch (...) {
@@ -38,7 +39,7 @@ class Source {
     return count;
   }
 
-  /// The first error of the source.
+  /// The error of the source. Nothing is read until it is taken.
   std::exception_ptr error;
 
  private:
@@ -122,20 +123,37 @@ class ZipReader : public ArchiveReader {
     return filled;
   }
 
+  bool compare(const ArchiveEntry& entry) override {
+    if (entry.compressed) return true;
+    constexpr std::uint64_t most = std::uint64_t{1} << 18;
+    const std::uint64_t begin = begin_of(entry);
+    Place& place = place_of(entry);
+    if (place.compared < entry.size) {
+      std::vector<std::byte> piece(static_cast<std::size_t>(std::min(entry.size - place.compared, most)));
+      source_.bytes()->read(begin + place.compared, piece);
+      place.sum = crc32_z(place.sum, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
+      place.compared += piece.size();
+    }
+    if (place.compared < entry.size) return false;
+    require(place.sum == place.crc, "a file with another checksum");
+    return true;
+  }
+
   std::shared_ptr<FileSource> source(const ArchiveEntry& entry) override {
     if (entry.compressed) return std::make_shared<MemorySource>(read_all(entry));
-    go_to(entry);
-    const std::uint64_t begin = unzGetCurrentFileZStreamPos64(file_.get());
-    unzCloseCurrentFile(file_.get());
-    require(begin <= source_.size() && entry.size <= source_.size() - begin, "a file that ends beyond the archive");
-    require(checksum(begin, entry.size) == place_of(entry).crc, "a file with another checksum");
-    return std::make_shared<PartSource>(source_.bytes(), begin, entry.size);
+    while (!compare(entry)) continue;
+    return std::make_shared<PartSource>(source_.bytes(), begin_of(entry), entry.size);
   }
 
  private:
   struct Place {
     unz64_file_pos at;
     uLong crc;
+    /// The bytes whose checksum was computed, and that checksum.
+    std::uint64_t compared = 0;
+    uLong sum = 0;
+    /// The first byte of the file in the archive, once it is known.
+    std::optional<std::uint64_t> begin = {};
   };
 
   /// Throws the source's own error, if it has one.
@@ -143,21 +161,16 @@ class ZipReader : public ArchiveReader {
     if (source_.error) std::rethrow_exception(std::exchange(source_.error, nullptr));
     check(ok, ErrorKind::data, where_, what, " - expected a whole ZIP archive - get the file again.");
   }
-  const Place& place_of(const ArchiveEntry& entry) const {
-    return places_[static_cast<std::size_t>(&entry - entries_.data())];
-  }
+  Place& place_of(const ArchiveEntry& entry) { return places_[static_cast<std::size_t>(&entry - entries_.data())]; }
 
-  uLong checksum(std::uint64_t begin, std::uint64_t size) {
-    constexpr std::uint64_t most = std::uint64_t{1} << 18;
-    std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(size, most)));
-    uLong crc = 0;
-    for (std::uint64_t done = 0; done < size; done += buffer.size()) {
-      const auto piece =
-          std::span(buffer).first(static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), size - done)));
-      source_.bytes()->read(begin + done, piece);
-      crc = crc32_z(crc, reinterpret_cast<const Bytef*>(piece.data()), piece.size());
-    }
-    return crc;
+  std::uint64_t begin_of(const ArchiveEntry& entry) {
+    std::optional<std::uint64_t>& known = place_of(entry).begin;
+    if (known) return *known;
+    go_to(entry);
+    const std::uint64_t begin = unzGetCurrentFileZStreamPos64(file_.get());
+    unzCloseCurrentFile(file_.get());
+    require(begin <= source_.size() && entry.size <= source_.size() - begin, "a file that ends beyond the archive");
+    return *(known = begin);
   }
 
   void go_to(const ArchiveEntry& entry) {

@@ -104,7 +104,15 @@ std::vector<double> bins_of(const std::vector<double>& values) {
   return bins;
 }
 
+// A door of a part of the WebAssembly module, which bindings/parts.mjs names.
+std::unique_ptr<EventFile> make_event_file(const OpenFile& open, const std::string& folder) {
+  return std::make_unique<EventFile>(open, folder);
+}
+
 }  // namespace
+
+// Not constant, so that no compiler replaces the address by a call.
+std::unique_ptr<EventFile> (*event_file_maker)(const OpenFile& open, const std::string& folder) = make_event_file;
 
 EventFile::EventFile(const OpenFile& open, const std::string& folder)
     : file_(open_file(open, folder + file_name(), false, "TensorBoard")) {

@@ -2,35 +2,14 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "etude/base/vfs.hpp"
-#include "etude/experiment/search/search.hpp"
+#include "etude/experiment/search/search_run.hpp"
 
 /// Runs searches: each trial is a child process on this machine.
 namespace etude::experiment {
-
-/// A trial of a search that runs.
-struct TrialReport {
-  /// waiting: to be started, or started again; stopping: it was asked to end; the last three: it has ended.
-  enum class Status { waiting, running, stopping, finished, failed, invalid };
-  /// The number of the trial, from 1 on.
-  int trial = 0;
-  /// What it does.
-  Status status = Status::waiting;
-  /// The hyperparameters, a JSON object.
-  std::string hparams = {};
-  /// How often it was started again after it had failed.
-  int restarts = 0;
-  /// Its part that is done, from 0 to 1, if it reports that.
-  double progress = 0;
-  /// The latest metric of a validation, how long the trial had trained then, and the best one; none yet.
-  std::optional<double> metric = {}, time = {}, best = {};
-  /// Whether the search stopped it before max_time.
-  bool stopped = false;
-};
 
 /// How run_search runs trials.
 struct SearchRunOptions {
@@ -49,17 +28,7 @@ struct SearchRunOptions {
   double interval = 0.1;
   /// Called at each change of a trial, with a text such as "created", "running" or "validated", or a warning; and for
   /// the trials of a search that continues, with "restored".
-  std::function<void(const TrialReport& trial, const std::string& change)> report = {};
-};
-
-/// The end of a search.
-struct SearchResult {
-  /// Whether all trials have ended; false if the search was interrupted.
-  bool done = false;
-  /// All trials.
-  std::vector<TrialReport> trials = {};
-  /// The number of the trial with the best metric; 0 if there is none.
-  int best = 0;
+  ReportTrial report = {};
 };
 
 /// Runs a search to its end, or continues one that was interrupted or killed, in the folder config.storage. Trial 1 has

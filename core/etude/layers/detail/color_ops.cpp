@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
@@ -113,7 +114,7 @@ Value posterize(const Arguments& given) {
 
 Value saturate(const Arguments& given) {
   Colors hsv = rgb_to_hsv(channels_of(given.images, given.where));
-  hsv.second = clipped(hsv.second * (given.factor / (1 - given.factor + 1e-7)), fractions);
+  hsv.second = clipped(hsv.second * (given.factor / (1 - given.factor + epsilon())), fractions);
   return images_of(hsv_to_rgb(hsv));
 }
 

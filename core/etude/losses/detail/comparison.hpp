@@ -5,12 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "etude/base/backend.hpp"
 #include "etude/losses/loss.hpp"
 
 namespace etude::losses {
-
-/// Keras's epsilon().
-constexpr double epsilon = 1e-7;
 
 /// Whether a target may have an extent of 1 where the prediction has a larger one.
 enum class Targets : std::uint8_t { broadcast, of_equal_shape };

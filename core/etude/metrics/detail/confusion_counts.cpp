@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/losses/loss.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -30,7 +31,7 @@ Thresholds thresholds_of(std::vector<double> each) {
   bool even = count >= 3;
   for (std::size_t i = 0; even && i < count; ++i) {
     const double want = static_cast<double>(i) / static_cast<double>(count - 1);
-    even = std::abs(each[i] - want) <= 1e-7 + 1e-5 * want;
+    even = std::abs(each[i] - want) <= epsilon() + 1e-5 * want;
   }
   Thresholds result{.count = static_cast<std::int64_t>(count)};
   if (!even) result.each = std::move(each);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etude/constraints/constraint.hpp"
+#include "etude/layers/recurrent.hpp"
 #include "etude/losses/loss.hpp"
 #include "etude/optimizers/optimizer.hpp"
 #include "etude/regularizers/regularizer.hpp"
@@ -11,7 +12,7 @@
 namespace etude {
 namespace {
 
-/// The functions that read and write options of a type.
+/// The functions that read and write options of a type. Options that are not written are not part of configs.
 struct JsonType {
   FieldType type;
   void (*read)(const Json& json, void* option, const FieldPlace& place);
@@ -24,7 +25,13 @@ constexpr JsonType json_type{
     [](const Json& json, void* option, const FieldPlace& place) { read_field(json, *static_cast<T*>(option), place); },
     [](const void* option, const FieldPlace& place) { return field_json(*static_cast<const T*>(option), place); }};
 
-/// The types of all options in configs.
+template <class T>
+constexpr JsonType read_only{
+    field_type<T>,
+    [](const Json& json, void* option, const FieldPlace& place) { read_field(json, *static_cast<T*>(option), place); },
+    nullptr};
+
+/// The types of all options of classes.
 constexpr JsonType json_types[] = {json_type<bool>,
                                    json_type<std::int64_t>,
                                    json_type<std::ptrdiff_t>,
@@ -56,6 +63,8 @@ constexpr JsonType json_types[] = {json_type<bool>,
                                    json_type<MaskValue>,
                                    json_type<initializers::ConstantValue>,
                                    json_type<JitCompile>,
+                                   read_only<UseCudnn>,
+                                   read_only<Tensor>,
                                    json_type<PerOutput<Choice<Loss>>>,
                                    json_type<PerOutput<double>>,
                                    json_type<MetricChoices>};
@@ -111,7 +120,7 @@ Json config_of(std::span<const Field> fields, void* options, const std::string& 
   Json config = Json::object();
   for (const Field& field : fields) {
     const FieldPlace place{class_name, field.name};
-    config[field.name] = type_of(field, place).write(field.member(options), place);
+    if (const auto write = type_of(field, place).write) config[field.name] = write(field.member(options), place);
   }
   return config;
 }

@@ -159,10 +159,14 @@ template <class T> void read_field(const Json& json, Choice<T>& field, const Fie
   if (!json.is_string() && !json.is_object()) place.wrong(json, "a name, or a class and its config");
   field = json.is_string() ? Choice<T>(json.get<std::string>()) : Choice<T>(object_from_json<T>(json));
 }
-inline void read_field(const Json& json, JitCompile& field, const FieldPlace& place) {
+template <std::derived_from<AutoChoice> T> void read_field(const Json& json, T& field, const FieldPlace& place) {
   if (json.is_null()) return;
   if (!json.is_boolean() && json != "auto") place.wrong(json, "true, false or \"auto\"");
-  field = json.is_boolean() ? JitCompile(json.get<bool>()) : JitCompile("auto");
+  field = json.is_boolean() ? T(json.get<bool>()) : T("auto");
+}
+/// Initial weights are not part of configs.
+inline void read_field(const Json& json, Tensor&, const FieldPlace& place) {
+  if (!json.is_null()) place.wrong(json, "null, because weights are not part of configs");
 }
 inline void read_field(const Json& json, LayerPtr& field, const FieldPlace& place) {
   if (json.is_null()) return void(field = nullptr);

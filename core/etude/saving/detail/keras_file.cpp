@@ -69,6 +69,21 @@ struct KerasArchive {
   std::unique_ptr<ArchiveReader> reader;
 };
 
+/// Opens an archive, and compares the checksum of its weights piece by piece, so that not all of them are awaited at
+/// once.
+Task<std::unique_ptr<KerasArchive>> open_keras(const std::string& path, Reading& reading) {
+  std::unique_ptr<KerasArchive> archive;
+  auto opening = [&] { archive = std::make_unique<KerasArchive>(path); };
+  co_await reading.run(opening);
+  static_cast<void>(archive->entry(config_name));
+  const ArchiveEntry* weights = archive->reader->find(weights_name);
+  for (bool compared = !weights; !compared;) {
+    auto step = [&] { compared = archive->reader->compare(*weights); };
+    co_await reading.run(step);
+  }
+  co_return std::move(archive);
+}
+
 hdf5::Reader open_hdf5(const std::string& path, const char* where) {
   return {vfs_or_host({}, where)->source(path), path};
 }
@@ -81,6 +96,14 @@ ModelPtr without_values(const Json& json, const std::string& path) {
   ModelPtr model = model_from_json(json);
   check(model->built(), ErrorKind::data, "load_model", '"', path,
         "\" has no shapes of the inputs - expected a model that was built before it was saved - save it again.");
+  return model;
+}
+
+/// The same, compiled as it says if `compile`.
+ModelPtr described_model(const Json& json, const std::string& path, bool compile) {
+  const SharedObjects shared;
+  ModelPtr model = without_values(json, path);
+  if (compile) compile_as_described(*model, json);
   return model;
 }
 
@@ -102,34 +125,42 @@ void take_strings(Json& config, const std::string& path) {
                                 "the model."));
 }
 
+using Stored = std::vector<StoredVariable>;
+
 /// The variables of an optimizer in a .keras file; nothing if the file has others.
-std::optional<std::vector<StoredVariable>> find_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
-                                                          const Json& config) {
-  if (!has_keras_variables(optimizer)) return {};
+Task<std::optional<Stored>> find_optimizer(hdf5::Reader& file, const Optimizer& optimizer, const Json& config,
+                                           Reading& reading) {
+  if (!has_keras_variables(optimizer)) co_return std::nullopt;
   KerasWeights group = keras_optimizer_weights(optimizer, config).front();
-  const std::size_t count = file.kind(group.path) == hdf5::ObjectKind::group ? file.list(group.path).size() : 0;
+  std::size_t count = 0;
+  auto counting = [&] { count = file.kind(group.path) == hdf5::ObjectKind::group ? file.list(group.path).size() : 0; };
+  co_await reading.run(counting);
   group.variables = stored_variables(std::move(group.variables), count);
   std::vector<std::string> skipped;
-  std::vector<StoredVariable> stored = find_keras_groups(file, std::span(&group, 1), "load_model", &skipped);
-  if (!skipped.empty()) return {};
-  return stored;
+  Stored stored = co_await find_keras_groups(file, std::span(&group, 1), "load_model", &skipped, reading);
+  if (!skipped.empty()) co_return std::nullopt;
+  co_return std::move(stored);
 }
 
 /// Restores the optimizer's variables from a group of the file, if those that `find` finds there are its own.
-void restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, const std::string& path, const char* group,
-                       decltype(&find_optimizer) find) {
-  if (!model.compiled() || !file.kind(group)) return;
+Task<> restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, const std::string& path,
+                         const char* group, decltype(&find_optimizer) find, Reading& reading) {
+  bool exists = false;
+  auto looking = [&] { exists = model.compiled() && file.kind(group); };
+  co_await reading.run(looking);
+  if (!exists) co_return;
   Optimizer& optimizer = model.optimizer();
   optimizer.build(model.trainable_variables());
-  if (const auto stored = find(file, optimizer, config)) {
-    assign_stored(*stored);
-    const std::vector<Variable> variables = optimizer.keras_variables();
-    const auto is_last = [&](const StoredVariable& each) { return each.variable.id() == variables.back().id(); };
-    if (ends_with_product(variables) && std::ranges::none_of(*stored, is_last)) compute_product(optimizer);
-    return;
+  const std::optional<Stored> stored = co_await find(file, optimizer, config, reading);
+  if (!stored) {
+    print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + optimizer.name() +
+                          "\" is not restored: the file has other variables than it. It starts anew.");
+    co_return;
   }
-  print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + optimizer.name() +
-                        "\" is not restored: the file has other variables than it. It starts anew.");
+  co_await assign_stored(*stored, reading);
+  const std::vector<Variable> variables = optimizer.keras_variables();
+  const auto is_last = [&](const StoredVariable& each) { return each.variable.id() == variables.back().id(); };
+  if (ends_with_product(variables) && std::ranges::none_of(*stored, is_last)) compute_product(optimizer);
 }
 
 /// All groups of a model, and of its optimizer.
@@ -162,7 +193,7 @@ decltype(&find_keras2_weights) keras2_weights_finder = find_keras2_weights;
 
 }  // namespace detail
 
-void save_keras(const Model& model, const std::string& path) {
+void save_keras(const Model& model, const std::string& path, WriteCount& count) {
   Json config = compiled_to_json(model);  // throws before there is a file
   if (model.compiled() && !config.contains("compile_config"))
     print_warning({}, "[Model.save] \"" + path +
@@ -176,24 +207,32 @@ void save_keras(const Model& model, const std::string& path) {
   archive->add(config_name, json_text(config));
   write_keras_groups(
       groups, [&](std::uint64_t size) { archive->begin(weights_name, false, size); },
-      [&](std::string_view bytes) { archive->append(bytes); });
+      [&](std::string_view bytes) { archive->append(bytes); }, count);
   for (const auto& [name, text] : vocabularies) archive->add(name, text);
   archive->commit();
 }
 
-ModelPtr load_keras(const std::string& path, bool compile) {
-  const KerasArchive archive(path);
-  Json config = archive.config();
+Task<ModelPtr> load_keras(const std::string& path, bool compile, Reading& reading) {
+  const std::unique_ptr<KerasArchive> archive = co_await open_keras(path, reading);
+  Json config;
+  std::string version;
+  auto describing = [&] {
+    config = archive->config();
+    version = archive->version();
+  };
+  co_await reading.run(describing);
   take_strings(config, path);
-  rename_activations(config, archive.version());
-  const SharedObjects shared;
-  const ModelPtr model = without_values(config, path);
-  hdf5::Reader file = archive.weights();
-  assign_stored(find_keras_groups(file, keras_weights(*model), "load_model", nullptr));
-  if (!compile) return model;
-  compile_as_described(*model, config);
-  restore_optimizer(*model, file, config.value("compile_config", Json()), path, "optimizer", find_optimizer);
-  return model;
+  rename_activations(config, version);
+  const ModelPtr model = described_model(config, path, compile);
+  std::unique_ptr<hdf5::Reader> file;
+  auto opening = [&] { file.reset(new hdf5::Reader(archive->weights())); };
+  co_await reading.run(opening);
+  const std::vector<KerasWeights> groups = keras_weights(*model);
+  Stored stored = co_await find_keras_groups(*file, groups, "load_model", nullptr, reading);
+  co_await assign_stored(std::move(stored), reading);
+  const Json of_optimizer = config.value("compile_config", Json());
+  co_await restore_optimizer(*model, *file, of_optimizer, path, "optimizer", find_optimizer, reading);
+  co_return model;
 }
 
 std::map<std::string, std::shared_ptr<StringLayer>> load_keras_strings(const std::string& path) {
@@ -207,61 +246,71 @@ std::map<std::string, std::shared_ptr<StringLayer>> load_keras_strings(const std
   return layers;
 }
 
-ModelPtr load_h5(const std::string& path, bool compile) {
-  hdf5::Reader file = open_hdf5(path, "load_model");
-  const std::optional<std::string> config = file.text("", "model_config");
+Task<ModelPtr> load_h5(const std::string& path, bool compile, Reading& reading) {
+  std::unique_ptr<hdf5::Reader> file;
+  std::optional<std::string> config, training, version;
+  auto describing = [&] {
+    file.reset(new hdf5::Reader(open_hdf5(path, "load_model")));
+    config = file->text("", "model_config");
+    training = file->text("", "training_config");
+    version = file->text("", "keras_version");
+  };
+  co_await reading.run(describing);
   check(config.has_value(), ErrorKind::data, "load_model", '"', path,
         "\" has weights without a model - expected a whole model - load them by load_weights.");
   Json json = parse_json(*config, path + "/model_config");
-  if (const std::optional<std::string> training = file.text("", "training_config"); training && json.is_object())
-    json["training_config"] = parse_json(*training, path + "/training_config");
-  rename_activations(json, file.text("", "keras_version").value_or(""));
-  const SharedObjects shared;
-  const ModelPtr model = without_values(json, path);
-  assign_stored(find_keras2_weights(file, *model, false, "load_model", nullptr));
-  if (!compile) return model;
-  compile_as_described(*model, json);
-  restore_optimizer(*model, file, json.value("training_config", Json()), path, "optimizer_weights", find_h5_optimizer);
-  return model;
+  if (training && json.is_object()) json["training_config"] = parse_json(*training, path + "/training_config");
+  rename_activations(json, version.value_or(""));
+  const ModelPtr model = described_model(json, path, compile);
+  Stored stored = co_await find_keras2_weights(*file, *model, false, "load_model", nullptr, reading);
+  co_await assign_stored(std::move(stored), reading);
+  const Json of_optimizer = json.value("training_config", Json());
+  co_await restore_optimizer(*model, *file, of_optimizer, path, "optimizer_weights", find_h5_optimizer, reading);
+  co_return model;
 }
 
-void save_keras_weights(const Model& model, const std::string& path) {
+void save_keras_weights(const Model& model, const std::string& path, WriteCount& count) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "save_weights");
   FileReplacement made(*files, path);
   write_keras_groups(
-      keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { made.file().append(bytes); });
+      keras_weights(model), [](std::uint64_t) {}, [&](std::string_view bytes) { made.file().append(bytes); }, count);
   made.commit();
 }
 
-void load_keras_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
+Task<> load_keras_weights(Model& model, const std::string& path, const LoadWeightsOptions& options, Reading& reading) {
   const std::string where = "load_weights \"" + path + '"';
   check(options.map.empty() && options.transpose.empty(), ErrorKind::value, where,
         "map or transpose - expected neither for a file of Keras, whose layers are found by their places - leave them "
         "out.");
   std::vector<std::string> skipped;
   std::vector<std::string>* const mismatches = options.skip_mismatch ? &skipped : nullptr;
-  const FileFormat format = format_of(path, *vfs_or_host({}, where));
-  const bool in_shards = format == FileFormat::keras_shards;
-  std::optional<KerasArchive> archive;
-  if (format == FileFormat::keras) archive.emplace(path);
+  FileFormat format = FileFormat::unknown;
+  auto looking = [&] { format = format_of(path, *reading.files()); };
+  co_await reading.run(looking);
+  std::unique_ptr<KerasArchive> archive;
+  if (format == FileFormat::keras) archive = co_await open_keras(path, reading);
   std::optional<KerasShards> shards;
-  if (in_shards) shards.emplace(path, where);
   std::unique_ptr<hdf5::Reader> file;
-  if (archive)
-    file.reset(new hdf5::Reader(archive->weights()));
-  else if (!in_shards)
-    file.reset(new hdf5::Reader(open_hdf5(path, "load_weights")));
-  const bool keras2 = file && is_keras2(*file);
+  bool keras2 = false;
+  auto opening = [&] {
+    if (format == FileFormat::keras_shards) return static_cast<void>(shards.emplace(path, where));
+    file.reset(new hdf5::Reader(archive ? archive->weights() : open_hdf5(path, "load_weights")));
+    keras2 = is_keras2(*file);
+  };
+  co_await reading.run(opening);
   check(keras2 || !options.by_name, ErrorKind::value, where,
         "by_name for a file of Keras 3 - expected one of Keras 2 (.h5) - leave it out.");
-  const auto files_of = [&](const std::string& group) {
-    return in_shards ? shards->files_of(group) : std::vector{file.get()};
+  const FilesOfGroup files_of = [&](const std::string& group) {
+    return shards ? shards->files_of(group) : std::vector{file.get()};
   };
-  const std::vector<StoredVariable> stored =
-      keras2 ? detail::keras2_weights_finder(*file, model, options.by_name, where, mismatches)
-             : find_keras_groups(files_of, keras_weights(model), where, mismatches);
+  const std::vector<KerasWeights> groups = keras_weights(model);
+  Stored stored;
+  if (keras2)
+    stored = co_await detail::keras2_weights_finder(*file, model, options.by_name, where, mismatches, reading);
+  else
+    stored = co_await find_keras_groups(files_of, groups, where, mismatches, reading);
   warn_of_skipped(skipped, where);
-  assign_stored(stored);
+  co_await assign_stored(std::move(stored), reading);
 }
 
 }  // namespace etude

@@ -122,6 +122,36 @@ std::vector<Names> kinds_of(const Names& names) {
   return kinds;
 }
 
+/// The variables of an optimizer, each with the name of its value in an .h5 file that has these names. Nothing if they
+/// are those of another one.
+std::optional<std::vector<std::pair<Variable, std::string>>> h5_places(const Optimizer& optimizer, const Names& names,
+                                                                       const Json& config) {
+  if (names.empty() || !has_keras_variables(optimizer)) return {};
+  std::vector<std::pair<Variable, std::string>> places;
+  const auto add = [&](const Variables& variables, std::span<const std::string> of_variables) {
+    if (variables.size() != of_variables.size()) return false;
+    for (std::size_t i = 0; i < variables.size(); ++i) places.emplace_back(variables[i], of_variables[i]);
+    return true;
+  };
+  if (names.front().find(':') == std::string::npos) {  // Keras 3
+    if (!add(keras_optimizer_weights(optimizer, config).front().variables, names)) return {};
+    return places;
+  }
+  const std::vector<Variables> slots = optimizer.slots();
+  Variables variables = optimizer.keras_variables();
+  if (ends_with_product(variables)) variables.pop_back();
+  // The learning rate is in the config. Those with further variables differ from the optimizers of Keras 2.
+  std::size_t known = variables.size() > 1 && variables[1].name().ends_with("/learning_rate") ? 2 : 1;
+  for (const Variables& each : slots) known += each.size();
+  if (optimizer.loss_scale() || variables.size() != known) return {};
+  const std::vector<Names> kinds = kinds_of(names);
+  bool same = add({variables.front()}, std::span(names).first(1));
+  if (!slots.empty()) same = same && kinds.size() == slots.size();  // else SGD, which has unused slots in Keras 2
+  for (std::size_t kind = 0; same && kind < slots.size(); ++kind) same = add(slots[kind], kinds[kind]);
+  if (!same) return {};
+  return places;
+}
+
 }  // namespace
 
 bool has_keras_variables(const Optimizer& optimizer) {
@@ -147,37 +177,23 @@ std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, co
   return groups;
 }
 
-std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
-                                                             const Json& config) {
+Task<std::optional<std::vector<StoredVariable>>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
+                                                                   const Json& config, Reading& reading) {
   const std::string root = "optimizer_weights";
-  const Names names = file.texts(root, "weight_names").value_or(Names());
-  if (names.empty() || !has_keras_variables(optimizer)) return {};
+  Names names;
+  auto listing = [&] { names = file.texts(root, "weight_names").value_or(Names()); };
+  co_await reading.run(listing);
+  const auto places = h5_places(optimizer, names, config);
+  if (!places) co_return std::nullopt;
   std::vector<StoredVariable> stored;
-  const auto add = [&](const Variables& variables, std::span<const std::string> of_variables) {
-    bool same = variables.size() == of_variables.size();
-    for (std::size_t i = 0; same && i < variables.size(); ++i) {
-      stored.push_back({variables[i], &file, file.dataset(root + '/' + of_variables[i])});
-      same = stored.back().dataset.shape == variables[i].shape();
-    }
-    return same;
-  };
-  if (names.front().find(':') == std::string::npos) {  // Keras 3
-    if (!add(keras_optimizer_weights(optimizer, config).front().variables, names)) return {};
-    return stored;
+  for (const auto& [variable, name] : *places)
+    stored.push_back({variable, &file, {.path = root + '/' + name, .shape = {}}});
+  for (StoredVariable& each : stored) {
+    auto step = [&] { each.dataset = file.dataset(each.dataset.path); };
+    co_await reading.run(step);
+    if (each.dataset.shape != each.variable.shape()) co_return std::nullopt;
   }
-  const std::vector<Variables> slots = optimizer.slots();
-  Variables variables = optimizer.keras_variables();
-  if (ends_with_product(variables)) variables.pop_back();
-  // The learning rate is in the config. Those with further variables differ from the optimizers of Keras 2.
-  std::size_t known = variables.size() > 1 && variables[1].name().ends_with("/learning_rate") ? 2 : 1;
-  for (const Variables& each : slots) known += each.size();
-  if (optimizer.loss_scale() || variables.size() != known) return {};
-  const std::vector<Names> kinds = kinds_of(names);
-  bool same = add({variables.front()}, std::span(names).first(1));
-  if (!slots.empty()) same = same && kinds.size() == slots.size();  // else SGD, which has unused slots in Keras 2
-  for (std::size_t kind = 0; same && kind < slots.size(); ++kind) same = add(slots[kind], kinds[kind]);
-  if (!same) return {};
-  return stored;
+  co_return std::move(stored);
 }
 
 Variables stored_variables(Variables all, std::size_t count) {

@@ -22,8 +22,8 @@ std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, co
 
 /// What a whole model in an .h5 file, of Keras 2 or 3, has for an optimizer, which is built: all variables, or in Keras
 /// 2 the number of its steps, and its slots kind by kind. Nothing if it has others than the optimizer.
-std::optional<std::vector<StoredVariable>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
-                                                             const Json& config);
+Task<std::optional<std::vector<StoredVariable>>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
+                                                                   const Json& config, Reading& reading);
 
 /// The variables of an optimizer, in Keras's order, that a file with `count` of them has: all; without the learning
 /// rate and the product of Nadam, as Keras 2 stores them; or the first ones, before the first step. Others than `count`

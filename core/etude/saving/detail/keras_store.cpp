@@ -1,9 +1,9 @@
 #include "etude/saving/detail/keras_store.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "etude/base/error.hpp"
-#include "etude/saving/detail/load_progress.hpp"
 
 namespace etude {
 namespace {
@@ -35,7 +35,7 @@ class Finder {
 
   /// The datasets at these places, one for each variable of the layer `name`.
   void add(const std::string& name, const std::vector<Place>& places, const std::vector<Variable>& variables) {
-    const std::size_t before = found.size();
+    std::vector<StoredVariable> stored;
     std::string fault;
     if (places.size() != variables.size())
       fault = "layer \"" + name + "\" has " + std::to_string(places.size()) + " tensors in the file - expected " +
@@ -44,15 +44,14 @@ class Finder {
       const auto& [file, path] = places[i];
       hdf5::Dataset dataset = file->dataset(path);
       if (dataset.shape == variables[i].shape())
-        found.push_back({variables[i], file, std::move(dataset)});
+        stored.push_back({variables[i], file, std::move(dataset)});
       else
         fault = '"' + path + "\" has shape " + shape_text(dataset.shape) + " - expected " +
                 shape_text(variables[i].shape());
     }
-    if (fault.empty()) return;
+    if (fault.empty()) return static_cast<void>(std::ranges::move(stored, std::back_inserter(found)));
     check(skipped_ != nullptr, ErrorKind::data, where_, fault,
           ", the shape of the model's weight - load it into the same model, or pass skip_mismatch.");
-    found.resize(before);
     skipped_->push_back(name);
   }
 
@@ -80,6 +79,26 @@ std::vector<Place> numbered_in(const std::vector<hdf5::Reader*>& files, const st
   return places;
 }
 
+/// The places of a group's variables, found for `finder`.
+void find_group(Finder& finder, const std::vector<hdf5::Reader*>& files, const KerasWeights& group) {
+  std::vector<Place> places = numbered_in(files, group.path);
+  if (places.empty()) places = numbered_in(files, old_keras_path(group.path));
+  if (group.is_counted && places.size() == group.variables.size() + 1) places.pop_back();
+  // Boundaries are in the config, too.
+  if (group.variables.empty() && group.layer && group.layer->class_name() == "Discretization") places.clear();
+  finder.add(group.name, places, group.variables);
+}
+
+using Texts = std::vector<std::string>;
+
+/// The places of the weights of a layer in a file of Keras 2.
+std::vector<Place> keras2_places(hdf5::Reader& file, const std::string& group) {
+  std::vector<Place> places;
+  for (const std::string& weight : file.texts(group, "weight_names").value_or(Texts()))
+    places.push_back({&file, group + '/' + weight});
+  return places;
+}
+
 /// A layer's weights in the order of Keras 2: first those that can be trained.
 std::vector<Variable> keras2_weights(const Layer& layer) {
   std::vector<Variable> weights = layer.weights();
@@ -87,75 +106,95 @@ std::vector<Variable> keras2_weights(const Layer& layer) {
   return weights;
 }
 
+/// A layer, and the places of its weights.
+struct Pair {
+  LayerPtr layer;
+  const std::vector<Place>* places;
+};
+
+/// The layers of a model and those of a file of Keras 2, in pairs: of the same name, or else at the same place.
+std::vector<Pair> keras2_pairs(const std::vector<std::pair<std::string, std::vector<Place>>>& stored,
+                               const Model& model, bool by_name, std::string_view where) {
+  std::vector<LayerPtr> layers = model.layers();
+  std::erase_if(layers, [](const LayerPtr& layer) { return layer->weights().empty(); });
+  check(by_name || stored.size() == layers.size(), ErrorKind::data, where, stored.size(),
+        " layers with weights in the file - expected ", layers.size(),
+        ", as many as in the model - load it into the same model, or by_name.");
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    for (std::size_t k = by_name ? 0 : i; k < (by_name ? layers.size() : i + 1); ++k)
+      if (!by_name || layers[k]->name() == stored[i].first) pairs.push_back({layers[k], &stored[i].second});
+  return pairs;
+}
+
 }  // namespace
 
 void write_keras_groups(std::span<const KerasWeights> groups, const std::function<void(std::uint64_t size)>& begin,
-                        const std::function<void(std::string_view bytes)>& append) {
+                        const std::function<void(std::string_view bytes)>& append, WriteCount& count) {
   hdf5::Writer writer;
   const Tensor counter = Tensor({}, DType::int32);
   for (const KerasWeights& group : groups) {
     writer.group(group.path);
     writer.text(group.path, "name", group.name);
     std::size_t number = 0;
-    for (const Variable& variable : group.variables)
+    for (const Variable& variable : group.variables) {
+      count.expect(bytes_of(variable));
       writer.dataset(dataset_path(group, number++), hdf5::number_of(variable.dtype()), variable.shape());
+    }
     if (group.is_counted) writer.dataset(dataset_path(group, number), hdf5::Number::int32, {});
   }
   begin(writer.size());
   writer.start(append);
   for (const KerasWeights& group : groups) {
-    for (const Variable& variable : group.variables) writer.append(std::as_bytes(std::span(text_of(variable.value()))));
+    for (const Variable& variable : group.variables) {
+      count.begin(bytes_of(variable));
+      writer.append(std::as_bytes(std::span(text_of(variable.value()))));
+    }
     if (group.is_counted) writer.append(std::as_bytes(std::span(text_of(counter))));
   }
   writer.finish();
 }
 
-std::vector<StoredVariable> find_keras_groups(const FilesOfGroup& files, std::span<const KerasWeights> groups,
-                                              std::string_view where, std::vector<std::string>* skipped) {
+Task<std::vector<StoredVariable>> find_keras_groups(FilesOfGroup files, std::span<const KerasWeights> groups,
+                                                    std::string_view where, std::vector<std::string>* skipped,
+                                                    Reading& reading) {
   Finder finder(where, skipped);
   for (const KerasWeights& group : groups) {
-    const std::vector<hdf5::Reader*> with_group = files(group.path);
-    std::vector<Place> places = numbered_in(with_group, group.path);
-    if (places.empty()) places = numbered_in(with_group, old_keras_path(group.path));
-    if (group.is_counted && places.size() == group.variables.size() + 1) places.pop_back();
-    // Boundaries are in the config, too.
-    if (group.variables.empty() && group.layer && group.layer->class_name() == "Discretization") places.clear();
-    finder.add(group.name, places, group.variables);
+    auto step = [&] { find_group(finder, files(group.path), group); };
+    co_await reading.run(step);
   }
-  return std::move(finder.found);
+  co_return std::move(finder.found);
 }
 
-std::vector<StoredVariable> find_keras_groups(hdf5::Reader& file, std::span<const KerasWeights> groups,
-                                              std::string_view where, std::vector<std::string>* skipped) {
-  return find_keras_groups([&](const std::string&) { return std::vector{&file}; }, groups, where, skipped);
+Task<std::vector<StoredVariable>> find_keras_groups(hdf5::Reader& file, std::span<const KerasWeights> groups,
+                                                    std::string_view where, std::vector<std::string>* skipped,
+                                                    Reading& reading) {
+  return find_keras_groups([&file](const std::string&) { return std::vector{&file}; }, groups, where, skipped, reading);
 }
 
-std::vector<StoredVariable> find_keras2_weights(hdf5::Reader& file, const Model& model, bool by_name,
-                                                std::string_view where, std::vector<std::string>* skipped) {
-  const std::string root = file.kind("model_weights") == hdf5::ObjectKind::group ? "model_weights" : "";
+Task<std::vector<StoredVariable>> find_keras2_weights(hdf5::Reader& file, const Model& model, bool by_name,
+                                                      std::string_view where, std::vector<std::string>* skipped,
+                                                      Reading& reading) {
+  std::string root;
+  Texts names;
+  auto listing = [&] {
+    root = file.kind("model_weights") == hdf5::ObjectKind::group ? "model_weights" : "";
+    names = file.texts(root, "layer_names").value_or(Texts());
+  };
+  co_await reading.run(listing);
   std::vector<std::pair<std::string, std::vector<Place>>> stored;
-  for (const std::string& name : file.texts(root, "layer_names").value_or(std::vector<std::string>())) {
-    const std::string group = root.empty() ? name : root + '/' + name;
+  for (const std::string& name : names) {
     std::vector<Place> places;
-    for (const std::string& weight : file.texts(group, "weight_names").value_or(std::vector<std::string>()))
-      places.push_back({&file, group + '/' + weight});
+    auto step = [&] { places = keras2_places(file, root.empty() ? name : root + '/' + name); };
+    co_await reading.run(step);
     if (!places.empty()) stored.emplace_back(name, std::move(places));
   }
-  std::vector<LayerPtr> layers = model.layers();
-  std::erase_if(layers, [](const LayerPtr& layer) { return layer->weights().empty(); });
   Finder finder(where, skipped);
-  if (by_name) {
-    for (const auto& [name, places] : stored)
-      for (const LayerPtr& layer : layers)
-        if (layer->name() == name) finder.add(name, places, keras2_weights(*layer));
-    return std::move(finder.found);
+  for (const Pair& pair : keras2_pairs(stored, model, by_name, where)) {
+    auto step = [&] { finder.add(pair.layer->name(), *pair.places, keras2_weights(*pair.layer)); };
+    co_await reading.run(step);
   }
-  check(stored.size() == layers.size(), ErrorKind::data, where, stored.size(),
-        " layers with weights in the file - expected ", layers.size(),
-        ", as many as in the model - load it into the same model, or by_name.");
-  for (std::size_t i = 0; i < layers.size(); ++i)
-    finder.add(layers[i]->name(), stored[i].second, keras2_weights(*layers[i]));
-  return std::move(finder.found);
+  co_return std::move(finder.found);
 }
 
 bool is_keras2(hdf5::Reader& file) {
@@ -163,20 +202,21 @@ bool is_keras2(hdf5::Reader& file) {
          std::ranges::count(file.attributes(""), "layer_names0") > 0;
 }
 
-void assign_stored(const std::vector<StoredVariable>& stored) {
+Task<> assign_stored(std::vector<StoredVariable> stored, Reading& reading) {
   // What is damaged is found before the first one is set. Variables without a value have nothing to lose.
   std::uint64_t all = 0;
   for (const StoredVariable& each : stored) all += bytes_of(each.variable) * (each.variable.replicas() > 0 ? 2 : 1);
-  ReadCount count(all);
-  for (const auto& [variable, file, dataset] : stored) {
-    if (variable.replicas() == 0) continue;
-    static_cast<void>(file->read(dataset, variable.dtype()));
-    count.add(bytes_of(variable));
+  ReadCount count(reading, all);
+  for (const StoredVariable& each : stored) {
+    if (each.variable.replicas() == 0) continue;
+    auto step = [&] { static_cast<void>(each.file->read(each.dataset, each.variable.dtype())); };
+    co_await reading.run(step);
+    count.add(bytes_of(each.variable));
   }
-  for (const auto& [variable, file, dataset] : stored) {
-    Variable target = variable;
-    target.assign(file->read(dataset, variable.dtype()));
-    count.add(bytes_of(variable));
+  for (StoredVariable& each : stored) {
+    auto step = [&] { each.variable.assign(each.file->read(each.dataset, each.variable.dtype())); };
+    co_await reading.run(step);
+    count.add(bytes_of(each.variable));
   }
 }
 

@@ -12,7 +12,6 @@
 #include "etude/saving/detail/checkpoint_writes.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/format_functions.hpp"
-#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/save_model.hpp"
 #include "etude/saving/detail/tf_weights.hpp"
@@ -97,6 +96,16 @@ void keep_matching(std::vector<NamedVariable>& weights, std::vector<StoredTensor
   weights = std::move(matching);
 }
 
+/// Checks that both lists have the same names, or keeps what is in both if the options say so.
+void match(std::vector<NamedVariable>& weights, std::vector<StoredTensor>& tensors, const LoadWeightsOptions& options,
+           const std::string& where) {
+  if (options.skip_mismatch) return keep_matching(weights, tensors, where);
+  const std::vector<std::string> missing = missing_in(weights, tensors), others = missing_in(tensors, weights);
+  check(missing.empty() || others.empty(), ErrorKind::data, where, "no tensors ", first_names(missing), " but ",
+        first_names(others), " - expected the names of the model's ", weights.size(),
+        " weights - load the file into the model that saved it, or rename its tensors by `map`.");
+}
+
 }  // namespace
 
 void check_is_weights_file(const std::string& path, std::string_view where) {
@@ -112,8 +121,12 @@ void save_weights(const Model& model, const std::string& path, const SaveOptions
   check_built(model, "save_weights");
   check_may_write(path, options, "save_weights");
   const CheckpointWriteTimer timer;
-  if (path.ends_with(".weights.h5")) return functions_of(FileFormat::hdf5).save_weights(model, path);
-  write_weights(path, stored_values_of(named_weights(model)));
+  WriteCount count(options.progress);
+  if (path.ends_with(".weights.h5"))
+    functions_of(FileFormat::hdf5).save_weights(model, path, count);
+  else
+    write_weights(path, stored_values_of(named_weights(model), &count));
+  count.finish();
 }
 
 std::shared_ptr<Vfs> files_with(const std::string& name, std::span<const std::byte> bytes) {
@@ -130,27 +143,33 @@ void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeig
 }
 
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options) {
-  const FilesScope scope(options.files);
-  const ProgressScope progress(options.progress);
+  load_weights_task(model, path, options).get();
+}
+
+Task<> load_weights_task(Model& model, std::string path, LoadWeightsOptions options) {
   check_is_path(path, "load_weights");
   check_built(model, "load_weights");
-  const WeightsFile file = find_weights(path, *vfs_or_host({}, "load_weights"));
-  if (const auto load = functions_of(file.format).load_weights) return load(model, path, options);
+  Reading reading(vfs_or_host(options.files, "load_weights"), options.progress);
+  WeightsFile file;
+  auto looking = [&] { file = find_weights(path, *reading.files()); };
+  co_await reading.run(looking);
+  if (const auto load = functions_of(file.format).load_weights) {
+    co_await load(model, path, options, reading);
+    co_return;
+  }
   check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
         "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
-  if (file.format == FileFormat::tf_checkpoint) return load_tf_checkpoint(model, path, options);
+  if (file.format == FileFormat::tf_checkpoint) {
+    load_tf_checkpoint(model, path, options, reading);
+    co_return;
+  }
   const std::string where = "load_weights \"" + path + '"';
   std::vector<NamedVariable> weights = named_weights(model);
-  std::vector<StoredTensor> tensors = mapped_weights(file, options, where);
-  if (options.skip_mismatch) {
-    keep_matching(weights, tensors, where);
-  } else {
-    const std::vector<std::string> missing = missing_in(weights, tensors), others = missing_in(tensors, weights);
-    check(missing.empty() || others.empty(), ErrorKind::data, where, "no tensors ", first_names(missing), " but ",
-          first_names(others), " - expected the names of the model's ", weights.size(),
-          " weights - load the file into the model that saved it, or rename its tensors by `map`.");
-  }
-  assign_all(weights, std::move(tensors), where);
+  std::vector<StoredTensor> tensors;
+  auto finding = [&] { tensors = mapped_weights(file, options, where); };
+  co_await reading.run(finding);
+  match(weights, tensors, options, where);
+  co_await assign_all(std::move(weights), std::move(tensors), where, reading);
 }
 
 }  // namespace etude

@@ -7,7 +7,6 @@
 #include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/classes/detail/snake_case.hpp"
-#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/numbering.hpp"
 
 namespace etude {
@@ -55,6 +54,25 @@ std::vector<NamedVariable> gather(const Layer& layer, Own own) {
   return result;
 }
 
+/// The tensors of the variables' names. Throws Error(data) if one is missing or superfluous, or has another shape.
+std::vector<StoredTensor*> in_order(const std::vector<NamedVariable>& variables, std::vector<StoredTensor>& tensors,
+                                    const std::string& where) {
+  std::map<std::string, StoredTensor*, std::less<>> by_name;
+  for (StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
+  std::vector<StoredTensor*> result;
+  for (const auto& [name, variable] : variables) {
+    const auto found = by_name.find(name);
+    check(found != by_name.end(), ErrorKind::data, where, "no tensor \"", name, "\" among ", tensors.size(),
+          " - expected one for each of ", variables.size(), " variables - load them into the model that saved them.");
+    check(found->second->shape == variable.shape(), ErrorKind::data, where, '"', name, "\" of shape ",
+          found->second->shape, " - expected ", variable.shape(), " - load it into the model that saved it.");
+    result.push_back(found->second);
+  }
+  check(tensors.size() == variables.size(), ErrorKind::data, where, tensors.size(), " tensors - expected ",
+        variables.size(), " - load them into the model that saved them.");
+  return result;
+}
+
 }  // namespace
 
 std::vector<NamedVariable> named_weights(const Layer& layer) { return gather(layer, &Layer::own_weights); }
@@ -95,50 +113,47 @@ std::vector<NamedTensor> values_of(const std::vector<NamedVariable>& variables) 
   return result;
 }
 
-std::vector<StoredTensor> stored_values_of(const std::vector<NamedVariable>& variables) {
+std::vector<StoredTensor> stored_values_of(const std::vector<NamedVariable>& variables, WriteCount* count) {
   std::vector<StoredTensor> result;
-  for (const auto& [name, variable] : variables)
-    result.push_back({name, variable.shape(), variable.dtype(), [held = variable] { return held.value(); }});
+  for (const auto& [name, variable] : variables) {
+    const std::uint64_t bytes = bytes_of(variable);
+    if (count) count->expect(bytes);
+    result.push_back({name, variable.shape(), variable.dtype(), [held = variable, bytes, count] {
+                        if (count) count->begin(bytes);
+                        return held.value();
+                      }});
+  }
   return result;
 }
 
-void assign_all(const std::vector<NamedVariable>& variables, std::vector<NamedTensor> tensors,
-                const std::string& where) {
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<NamedTensor> tensors, const std::string& where,
+                const LoadProgress& progress) {
   std::vector<StoredTensor> stored;
   for (auto& [name, tensor] : tensors)
     stored.push_back(
         {std::move(name), tensor.shape(), tensor.dtype(), [held = std::exchange(tensor, {})] { return held; }});
-  assign_all(variables, std::move(stored), where);
+  Reading reading(nullptr, progress);
+  assign_all(variables, std::move(stored), where, reading).get();
 }
 
-void assign_all(const std::vector<NamedVariable>& variables, std::vector<StoredTensor> tensors,
-                const std::string& where) {
-  std::map<std::string, StoredTensor*, std::less<>> by_name;
-  for (StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
-  for (const auto& [name, variable] : variables) {
-    const auto found = by_name.find(name);
-    check(found != by_name.end(), ErrorKind::data, where, "no tensor \"", name, "\" among ", tensors.size(),
-          " - expected one for each of ", variables.size(), " variables - load them into the model that saved them.");
-    check(found->second->shape == variable.shape(), ErrorKind::data, where, '"', name, "\" of shape ",
-          found->second->shape, " - expected ", variable.shape(), " - load it into the model that saved it.");
-  }
-  check(tensors.size() == variables.size(), ErrorKind::data, where, tensors.size(), " tensors - expected ",
-        variables.size(), " - load them into the model that saved them.");
+Task<> assign_all(std::vector<NamedVariable> variables, std::vector<StoredTensor> tensors, std::string where,
+                  Reading& reading) {
+  const std::vector<StoredTensor*> of_variables = in_order(variables, tensors, where);
   // What is damaged is found before the first one is set. Variables without a value have nothing to lose.
   std::uint64_t all = 0;
   for (const auto& [name, variable] : variables) all += bytes_of(variable) * (variable.replicas() > 0 ? 2 : 1);
-  ReadCount count(all);
-  for (const auto& [name, variable] : variables) {
-    if (variable.replicas() == 0) continue;
-    static_cast<void>(by_name.find(name)->second->read());
-    count.add(bytes_of(variable));
+  ReadCount count(reading, all);
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    if (variables[i].variable.replicas() == 0) continue;
+    auto step = [&] { static_cast<void>(of_variables[i]->read()); };
+    co_await reading.run(step);
+    count.add(bytes_of(variables[i].variable));
   }
-  for (const auto& [name, variable] : variables) {
-    Variable target = variable;
-    std::function<Tensor()>& read = by_name.find(name)->second->read;
-    target.assign(read());
-    read = nullptr;  // frees what it holds
-    count.add(bytes_of(variable));
+  for (std::size_t i = 0; i < variables.size(); ++i) {
+    auto step = [&] { variables[i].variable.assign(of_variables[i]->read()); };
+    co_await reading.run(step);
+    of_variables[i]->read = nullptr;  // frees what it holds
+    count.add(bytes_of(variables[i].variable));
   }
 }
 

@@ -7,6 +7,8 @@
 #include "etude/base/detail/stored_tensor.hpp"
 #include "etude/graph/variable.hpp"
 #include "etude/layers/layer.hpp"
+#include "etude/saving/detail/reading.hpp"
+#include "etude/saving/detail/write_count.hpp"
 #include "etude/saving/safetensors.hpp"
 
 namespace etude {
@@ -40,15 +42,16 @@ std::vector<NamedLayer> drawing_layers(const Layer& layer);
 
 /// Their values, in that order.
 std::vector<NamedTensor> values_of(const std::vector<NamedVariable>& variables);
-/// The same; each is copied when it is asked for.
-std::vector<StoredTensor> stored_values_of(const std::vector<NamedVariable>& variables);
+/// The same; each is copied when it is asked for. With a count, which must outlive them, they are counted as they are
+/// copied to be written.
+std::vector<StoredTensor> stored_values_of(const std::vector<NamedVariable>& variables, WriteCount* count = nullptr);
 /// Sets them to the tensors of those names. Throws Error(data) and sets none if a name is missing or superfluous, or a
 /// shape differs; `where` is the prefix of errors. All tensors are read once before the first is set, so that a damaged
 /// one sets none; one tensor is in memory at a time.
-void assign_all(const std::vector<NamedVariable>& variables, std::vector<StoredTensor> tensors,
-                const std::string& where);
+Task<> assign_all(std::vector<NamedVariable> variables, std::vector<StoredTensor> tensors, std::string where,
+                  Reading& reading);
 /// The same of tensors in memory, each of which is released after it was assigned.
-void assign_all(const std::vector<NamedVariable>& variables, std::vector<NamedTensor> tensors,
-                const std::string& where);
+void assign_all(const std::vector<NamedVariable>& variables, std::vector<NamedTensor> tensors, const std::string& where,
+                const LoadProgress& progress = {});
 
 }  // namespace etude

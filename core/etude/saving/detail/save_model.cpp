@@ -47,6 +47,19 @@ void check_in_layers(const Model& model) {
         "by save_weights() and create the model in code.");
 }
 
+/// Saves a model to a folder of one checkpoint.
+void save_folder(const Model& model, const std::string& folder, WriteCount& count) {
+  Checkpoint checkpoint{.step = 0, .tensors = {}, .documents = {{"config", saved_config(model)}}};
+  std::vector<StoredGroup> groups{{"model", stored_values_of(named_weights(model), &count)},
+                                  {"states", stored_values_of(named_states(model), &count)}};
+  if (model.compiled()) {
+    checkpoint.step = model.optimizer().iterations();
+    groups.push_back({"optimizer", stored_values_of(numbered(model.optimizer().variables()), &count)});
+  }
+  count.expect_twice();
+  CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint, groups);
+}
+
 }  // namespace
 
 std::string saved_config(const Model& model) {
@@ -71,16 +84,14 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
   check_built(model, "Model.save");
   check_may_write(folder, options, "Model.save");
   check_in_layers(model);
-  if (ending_of(folder) == "keras") return functions_of(FileFormat::keras).save(model, folder);
-  if (ending_of(folder) == "json") return functions_of(FileFormat::tfjs).save(model, folder);
-  Checkpoint checkpoint{.step = 0, .tensors = {}, .documents = {{"config", saved_config(model)}}};
-  std::vector<StoredGroup> groups{{"model", stored_values_of(named_weights(model))},
-                                  {"states", stored_values_of(named_states(model))}};
-  if (model.compiled()) {
-    checkpoint.step = model.optimizer().iterations();
-    groups.push_back({"optimizer", stored_values_of(numbered(model.optimizer().variables()))});
-  }
-  CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint, groups);
+  WriteCount count(options.progress);
+  if (ending_of(folder) == "keras")
+    functions_of(FileFormat::keras).save(model, folder, count);
+  else if (ending_of(folder) == "json")
+    functions_of(FileFormat::tfjs).save(model, folder, count);
+  else
+    save_folder(model, folder, count);
+  count.finish();
 }
 
 void check_is_path(const std::string& path, std::string_view where) {

@@ -19,6 +19,8 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
 void save_weights(const Model& model, const std::string& path, const SaveOptions& options);
 /// Implements Model::load_weights.
 void load_weights(Model& model, const std::string& path, const LoadWeightsOptions& options);
+/// Implements Model::load_weights_task.
+Task<> load_weights_task(Model& model, std::string path, LoadWeightsOptions options);
 /// The same from the bytes of a file.
 void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options);
 

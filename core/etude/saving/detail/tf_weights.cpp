@@ -13,7 +13,6 @@
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_weights.hpp"
-#include "etude/saving/detail/load_progress.hpp"
 #include "etude/saving/detail/tf_bundle.hpp"
 #include "etude/saving/detail/tf_object_graph.hpp"
 #include "etude/saving/detail/tf_optimizer.hpp"
@@ -197,18 +196,18 @@ void complete_optimizer(const Model& model, const Values& values) {
 
 #ifndef ETUDE_TF_CHECKPOINTS
 
-void load_tf_checkpoint(Model&, const std::string& path, const LoadWeightsOptions&) {
+void load_tf_checkpoint(Model&, const std::string& path, const LoadWeightsOptions&, Reading&) {
   refuse_format(FileFormat::tf_checkpoint, path, "load_weights \"" + path + '"', "another format");
 }
 
 #else
 
-void load_tf_checkpoint(Model& model, const std::string& path, const LoadWeightsOptions& options) {
+void load_tf_checkpoint(Model& model, const std::string& path, const LoadWeightsOptions& options, Reading& reading) {
   const std::string where = "load_weights \"" + path + '"';
   check(options.map.empty() && options.transpose.empty(), ErrorKind::value, where,
         "map or transpose - expected neither for a checkpoint of TensorFlow, whose layers are found by their places - "
         "leave them out.");
-  const std::shared_ptr<Vfs> files = vfs_or_host({}, where);
+  const std::shared_ptr<Vfs>& files = reading.files();
   check(files->kind(path) != PathKind::folder, ErrorKind::value, where,
         "a folder - expected the common beginning of the names of a checkpoint's files, such as \"folder/ckpt\" - add "
         "it to the path.");
@@ -237,7 +236,7 @@ void load_tf_checkpoint(Model& model, const std::string& path, const LoadWeights
   Values values;
   std::uint64_t all = 0;
   for (const Match& match : matcher.matches) all += bytes_of(match.variable);
-  ReadCount count(all);
+  ReadCount count(reading, all);
   for (const Match& match : matcher.matches) {
     values.emplace_back(match.variable, bundle.read(match.key, entries.at(match.key)).astype(match.variable.dtype()));
     count.add(bytes_of(match.variable));

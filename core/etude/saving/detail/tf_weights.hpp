@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "etude/saving/detail/reading.hpp"
 #include "etude/training/load_weights_options.hpp"
 #include "etude/training/model.hpp"
 
@@ -13,6 +14,6 @@ namespace etude {
 /// the names that tf.keras gives them. `path` is the common beginning of the files' names, or the name of the index.
 /// With skip_mismatch, layers whose weights differ keep their values. Throws Error(data) for damaged files and for
 /// other layers, Error(value) in builds without this reader, such as the module; Error(io).
-void load_tf_checkpoint(Model& model, const std::string& path, const LoadWeightsOptions& options);
+void load_tf_checkpoint(Model& model, const std::string& path, const LoadWeightsOptions& options, Reading& reading);
 
 }  // namespace etude

@@ -109,13 +109,13 @@ std::string without_cell(const std::string& name) {
   return before == name.npos ? name : name.substr(0, before) + name.substr(last);
 }
 
-void assign_weights(const Model& model, std::vector<StoredTensor> tensors) {
+Task<> assign_weights(const Model& model, std::vector<StoredTensor> tensors, Reading& reading) {
   const std::vector<NamedVariable> weights = named_tfjs_weights(model);
   std::set<std::string_view> known;
   for (const NamedVariable& weight : weights) known.insert(weight.name);
   for (StoredTensor& tensor : tensors)
     if (!known.contains(tensor.name)) tensor.name = without_cell(tensor.name);
-  assign_all(weights, std::move(tensors), "load_model");
+  return assign_all(weights, std::move(tensors), "load_model", reading);
 }
 
 }  // namespace
@@ -126,7 +126,7 @@ std::vector<NamedVariable> named_tfjs_weights(const Model& model) {
   return weights;
 }
 
-void save_tfjs(const Model& model, const std::string& path) {
+void save_tfjs(const Model& model, const std::string& path, WriteCount& count) {
   const std::vector<NamedVariable> weights = named_tfjs_weights(model);
   std::set<std::string_view> names;
   for (const NamedVariable& weight : weights)
@@ -143,23 +143,24 @@ void save_tfjs(const Model& model, const std::string& path) {
                {"generatedBy", "etude"},
                {"convertedBy", nullptr},
                {"modelTopology", std::move(topology)},
-               {"weightsManifest", write_tfjs_shards(stored_values_of(weights), folder, *files, prefix)}};
+               {"weightsManifest", write_tfjs_shards(stored_values_of(weights, &count), folder, *files, prefix)}};
   files->replace(path, {json_text(json)});
 }
 
-ModelPtr load_tfjs(const std::string& path, bool compile) {
-  const std::shared_ptr<Vfs> files = vfs_or_host({}, "load_model");
-  const std::vector<std::byte> bytes = files->read(path);
+Task<ModelPtr> load_tfjs(const std::string& path, bool compile, Reading& reading) {
+  std::vector<std::byte> bytes;
+  auto describing = [&] { bytes = reading.files()->read(path); };
+  co_await reading.run(describing);
   const TfjsFile file({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
   const ModelPtr& model = file.model;
-  assign_weights(*model, tfjs_weights(file.manifest, path, files,
-                                      [&](const std::string& name) { return !file.optimizer.contains(name); }));
-  if (!compile) return model;
+  const auto wanted = [&](const std::string& name) { return !file.optimizer.contains(name); };
+  co_await assign_weights(*model, tfjs_weights(file.manifest, path, reading.files(), wanted), reading);
+  if (!compile) co_return model;
   compile_as_described(*model, file.description);
   if (model->compiled() && !file.optimizer.empty())
     print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + model->optimizer().name() +
                           "\" is not restored: it is in the format of TensorFlow.js. It starts anew.");
-  return model;
+  co_return model;
 }
 
 std::function<std::string(const std::string&)> tfjs_weight_names(std::string_view text, const std::string& path) {

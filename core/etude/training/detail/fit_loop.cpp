@@ -4,6 +4,7 @@
 #include "etude/data/detail/split.hpp"
 #include "etude/distribute/detail/membership.hpp"
 #include "etude/distribute/workers.hpp"
+#include "etude/training/detail/remote_steps.hpp"
 #include "etude/training/detail/training.hpp"
 #include "etude/training/detail/training_loop.hpp"
 
@@ -33,7 +34,12 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
     data = std::move(first);
     validation = std::move(last);
   }
-  const int verbose = options.verbose < 0 ? 1 : options.verbose;
+  const bool remote = model_.strategy().remote() != nullptr;
+  if (remote) check_remote_fit(options);
+  if (has_device_libraries)
+    check(!model_.strategy().given_variables(), ErrorKind::state, "fit",
+          "a worker or parameter server - expected the chief - call strategy->serve() in this process.");
+  const int verbose = options.verbose < 0 ? (remote ? 2 : 1) : options.verbose;
   const bool endless = options.steps_per_epoch == -1;
   AdapterOptions how = adapter_options(options.batch_size, endless ? std::nullopt : options.steps_per_epoch, options);
   how.rows.shuffle = options.shuffle.shuffle();
@@ -56,6 +62,7 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
   model_.stop_training() = false;
   Training training(model_, handler, callbacks);
   training.step().select_on_devices(handler.adapter());
+  if (remote) co_await training.prepare();
 
   for (const CallbackPtr& callback : callbacks.callbacks()) callback->acquire();
   co_await callbacks.run(Hook::train_begin, no_logs());
@@ -82,12 +89,12 @@ Task<> TrainingLoop::run_epochs(Fit& fit) {
     co_await fit.callbacks.run(Hook::epoch_begin, epoch, no_logs());
     bool ran = false;
     if (!resumed.stopped)
-      ran = co_await run_steps(training.step(), fit.data, fit.callbacks, Hook::train_batch_begin, Hook::train_batch_end,
+      ran = co_await run_epoch(training.step(), fit.data, fit.callbacks, Hook::train_batch_begin, Hook::train_batch_end,
                                model_.stop_training());
     // Without a batch the data was exhausted before: the epoch ends with the logs of the last epoch, and fit ends.
     const bool ran_out = !ran && !resumed.within_epoch;
     if (reads_later_) co_await fetch(Needs::logs);
-    if (ran) logs = fetched(training.step().logs());
+    if (ran) logs = logs_of(training.step());
     resumed = {};
 
     if (!ran_out && fit.validation && fit.options.validation_freq.due(epoch)) {

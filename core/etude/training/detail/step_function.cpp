@@ -170,13 +170,16 @@ StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Repl
 }
 StepFunction::~StepFunction() = default;
 
-void StepFunction::operator()(const Batch& batch) {
+void StepFunction::operator()(const Batch& batch) { replaced_ ? replaced_->run_on(*this, batch) : run(batch); }
+
+void StepFunction::run(const Batch& batch) {
   prepare(batch);
   upload(batch);
   finish();
 }
 
 void StepFunction::upload(const Batch& batch, Purpose purpose) {
+  result_.reset();
   if (options_.run_eagerly) return run_eagerly(batch, purpose);
   Compiled& compiled = *compiled_.front();
   check_ranges(batch, compiled, purpose);
@@ -363,9 +366,19 @@ void StepFunction::run_eagerly(const Batch& batch, Purpose purpose) {
 }
 
 Logs& StepFunction::logs() {
+  if (result_) return result_->logs;
   check(!compiled_.empty(), ErrorKind::state, "StepFunction",
         "logs before the first step - expected a batch - run the step first.");
   return compiled_.front()->logs;
+}
+
+PendingPtr StepFunction::fetch_results() {
+  Device& device = replicas_.strategy->device();
+  if (!device.reads_later()) return nullptr;
+  std::vector<StorageRange> ranges;
+  add_log_ranges(ranges);
+  add_output_ranges(ranges);
+  return ranges.empty() ? nullptr : device.fetch(ranges);
 }
 
 void StepFunction::add_log_ranges(std::vector<StorageRange>& ranges) {
@@ -391,18 +404,27 @@ const Plan* StepFunction::plan() const {
 }
 
 std::size_t StepFunction::output_count() const {
-  return plan() ? plan()->result_count() : compiled_.empty() ? 0 : compiled_.front()->outputs.size();
+  const auto* given = given_outputs();
+  return given ? given->size() : plan() ? plan()->result_count() : 0;
 }
 Shape StepFunction::output_shape(std::size_t index) const {
-  return plan() ? compiled_.front()->source->plan->result_shape(index) : compiled_.front()->outputs[index].shape();
+  const auto* given = given_outputs();
+  return given ? (*given)[index].shape() : compiled_.front()->source->plan->result_shape(index);
 }
 DType StepFunction::output_dtype(std::size_t index) const {
-  return plan() ? plan()->result_dtype(index) : compiled_.front()->outputs[index].dtype();
+  const auto* given = given_outputs();
+  return given ? (*given)[index].dtype() : plan()->result_dtype(index);
 }
 void StepFunction::read_output(std::size_t index, std::byte* out) const {
-  if (plan()) return compiled_.front()->source->plan->read_result(index, out);
-  const Tensor& output = compiled_.front()->outputs[index];
-  std::copy_n(output.raw(), output.bytes(), out);
+  const auto* given = given_outputs();
+  if (!given) return compiled_.front()->source->plan->read_result(index, out);
+  std::copy_n((*given)[index].raw(), (*given)[index].bytes(), out);
+}
+
+/// The outputs that are Tensors: those of a replaced execution, or of an eager step.
+const std::vector<Tensor>* StepFunction::given_outputs() const {
+  if (result_) return &result_->outputs;
+  return plan() || compiled_.empty() ? nullptr : &compiled_.front()->outputs;
 }
 
 }  // namespace etude

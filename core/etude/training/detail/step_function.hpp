@@ -3,16 +3,33 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "etude/base/logs.hpp"
 #include "etude/data/data_handler.hpp"
 #include "etude/distribute/detail/replicated_plan.hpp"
 #include "etude/training/detail/resident_arrays.hpp"
+#include "etude/training/execution_function.hpp"
 #include "etude/training/step.hpp"
 
 namespace etude {
+
+struct LoopExecution;
+class StepFunction;
+
+/// The function that runs the executions of some steps. Only replace_execution() makes one, so that a module without
+/// such functions does not contain their code.
+class ReplacedExecution {
+ public:
+  virtual ~ReplacedExecution() = default;
+  /// Runs an execution of a loop.
+  virtual Task<> run(LoopExecution& execution) = 0;
+  /// Runs an execution of one batch. Throws Error(state) if it must await an event loop.
+  virtual void run_on(StepFunction& function, const Batch& batch) = 0;
+};
 
 /// The results of a step: logs, and for predict its outputs.
 struct StepResult {
@@ -46,8 +63,11 @@ class StepFunction {
   /// Traces the step for a batch like this one and discards the trace. Afterwards all variables of the step exist,
   /// unchanged.
   void rehearse(const Batch& example);
-  /// Runs the step on a batch. Throws Error(data), without a step, if a label or an index of the batch is out of range.
+  /// Runs an execution of one batch: the step, or what replaces executions. Throws Error(data), without a step, if a
+  /// label or an index of the batch is out of range.
   void operator()(const Batch& batch);
+  /// Runs the step on a batch.
+  void run(const Batch& batch);
   /// The same in three parts. prepare() finds the plan for a batch. If there is none, it traces and compiles the step,
   /// which takes as long as some steps, and returns true. upload() uploads the batch that was prepared last. A device
   /// with its own memory may receive several batches before it runs their steps. Their results cannot be read before
@@ -58,10 +78,18 @@ class StepFunction {
   /// If the data's batches are rows of arrays, and the arrays fit into the memory of all devices, the first step
   /// uploads the arrays, and later passes upload only the order of rows. Call it before the first fetch.
   void select_on_devices(DataAdapter& data) const;
+  /// Sets what runs the executions of loops; see replace_execution().
+  void replace(std::shared_ptr<ReplacedExecution> execution) { replaced_ = std::move(execution); }
+  /// What runs the executions of loops; null: the steps of their batches.
+  const std::shared_ptr<ReplacedExecution>& replaced() const { return replaced_; }
+  /// Until the next step, the logs and outputs are these.
+  void set_result(ExecutionResult result) { result_ = std::move(result); }
   /// Frees the memory of these arrays.
   void release_arrays() { arrays_.release(); }
   /// The logs of the last step: handles, whose values are fetched when they are read.
   Logs& logs();
+  /// Starts to fetch the logs and outputs of the last step. Null where the host can read device memory at any time.
+  PendingPtr fetch_results();
   /// Adds the memory ranges of the last step's logs, or outputs.
   void add_log_ranges(std::vector<StorageRange>& ranges);
   void add_output_ranges(std::vector<StorageRange>& ranges) const;
@@ -101,6 +129,7 @@ class StepFunction {
   void run_eagerly(const Batch& batch, Purpose purpose);
   void forget_outdated_plans();
   void note_variables(const Graph& graph);
+  const std::vector<Tensor>* given_outputs() const;
 
   std::function<StepResult(const StepData&)> step_;
   Replicas replicas_;
@@ -108,6 +137,8 @@ class StepFunction {
   std::vector<std::unique_ptr<Compiled>> compiled_;  // most recently used first
   std::vector<Variable> variables_;
   ResidentArrays arrays_;
+  std::shared_ptr<ReplacedExecution> replaced_;
+  std::optional<ExecutionResult> result_;
   int traces_ = 0;
   std::int64_t samples_ = 0;
   int changes_ = 0;  ///< of the processes, as in Workers

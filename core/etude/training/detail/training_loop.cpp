@@ -4,6 +4,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
+#include "etude/training/detail/remote_steps.hpp"
 #include "etude/training/detail/training.hpp"
 #include "etude/training/detail/worker_adapter.hpp"
 #include "etude/training/progbar_logger.hpp"
@@ -67,12 +68,21 @@ void TrainingLoop::keep_logs() const {
 
 std::unique_ptr<DataAdapter> TrainingLoop::adapter_of(const Data& data, const AdapterOptions& options,
                                                       Purpose purpose) const {
+  if (RemoteSteps* const remote = model_.strategy().remote(); remote && purpose != Purpose::prediction) {
+    const auto* const creator = std::get_if<DatasetCreator>(&data.kind());
+    if (creator) return std::make_unique<RemoteAdapter>(*creator, options.rows.steps, *remote);
+    check(purpose != Purpose::training, ErrorKind::value, model_.strategy().name(), data.to_string(),
+          " as training data - expected a DatasetCreator, by which the workers create their datasets - pass one.");
+  }
   if (Workers* const workers = model_.strategy().others()) return worker_adapter(data, options, purpose, *workers);
   return data.adapter(options);
 }
 
 Task<DataHandler> TrainingLoop::make_handler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options) {
   options.steps_per_execution = model_.steps_per_execution();
+  // Other processes run all steps of an epoch before a callback sees their results.
+  if (has_device_libraries && dynamic_cast<RemoteAdapter*>(adapter.get()))
+    options.steps_per_execution = options.steps_per_epoch.value_or(1);
   DataHandler handler(std::move(adapter), std::move(options));
   if (!model_.built()) {
     if (PendingPtr pending = handler.adapter().fetch()) co_await std::move(pending);
@@ -100,7 +110,12 @@ Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, Ca
     bool begun = data.steps_are_certain();
     if (begun) co_await callbacks.run(begin, step, no_logs());
     try {
-      for (std::int64_t i = 0; i <= data.step_increment(); ++i) {
+      const std::shared_ptr<ReplacedExecution> replaced = function.replaced();
+      if (replaced) {
+        LoopExecution execution{*this, function, data, callbacks, begin, step, begun, sink};
+        co_await replaced->run(execution);
+      }
+      for (std::int64_t i = 0; !replaced && i <= data.step_increment(); ++i) {
         const Batch* batch = nullptr;
         {
           const Watcher::Span span(function.watcher(), "data");
@@ -188,11 +203,11 @@ Task<Logs> TrainingLoop::run_validation(DataHandler& data, CallbackList& callbac
   co_await callbacks.run(Hook::test_begin, no_logs());
   bool ran = false;
   for ([[maybe_unused]] const int epoch : data.enumerate_epochs())
-    ran = co_await run_steps(*test_function, data, callbacks, Hook::test_batch_begin, Hook::test_batch_end,
+    ran = co_await run_epoch(*test_function, data, callbacks, Hook::test_batch_begin, Hook::test_batch_end,
                              model_.stop_evaluating());
   // Exhausted validation data of a single pass has no logs.
   if (reads_later_) co_await fetch(Needs::logs);
-  Logs logs = ran ? fetched(test_function->logs()) : Logs();
+  Logs logs = ran ? logs_of(*test_function) : Logs();
   co_await callbacks.run(Hook::test_end, logs);
   co_return logs;
 }
@@ -201,7 +216,9 @@ Task<Logs> TrainingLoop::evaluate(Data data, EvaluateOptions options) {
   model_.check_compiled("evaluate");
   DataHandler handler =
       co_await make_handler(data, adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
-  const int verbose = options.verbose < 0 ? 1 : options.verbose;
+  const bool remote = has_device_libraries && dynamic_cast<RemoteAdapter*>(&handler.adapter());
+  if (remote) check_remote_loop(options.verbose, options.callbacks);
+  const int verbose = options.verbose < 0 ? (remote ? 2 : 1) : options.verbose;
   CallbackList callbacks = list_of(options.callbacks, {1, handler.inferred_steps(), verbose});
   co_return co_await run_validation(handler, callbacks);
 }

@@ -18,6 +18,7 @@
 namespace etude {
 
 class Membership;
+class RemoteAdapter;
 
 /// The loops of fit, evaluate and predict: epochs, executions, callbacks, validation. They are coroutines, which run
 /// without suspension if nothing must be awaited. Source: Model.fit in keras/engine/training.py (2.9).
@@ -42,12 +43,21 @@ class TrainingLoop {
   static void check_outside_steps(const char* method);
 
  private:
+  friend class LoopBatches;
   /// The callbacks, the progress bar included.
   CallbackList list_of(std::vector<CallbackPtr> callbacks, const CallbackParams& params);
   /// One epoch's executions, until `stop`: the inner loop of fit, evaluate and predict. Returns false if there was no
   /// batch left.
   Task<bool> run_steps(StepFunction& function, DataHandler& data, CallbackList& callbacks, Hook begin, Hook end,
                        const bool& stop, PredictionSink* sink = nullptr);
+  /// The same, or run_remotely() for data that other processes read.
+  Task<bool> run_epoch(StepFunction& function, DataHandler& data, CallbackList& callbacks, Hook begin, Hook end,
+                       const bool& stop);
+  /// One epoch's steps in other processes, as one execution.
+  Task<bool> run_remotely(RemoteAdapter& remote, StepFunction& function, DataHandler& data, CallbackList& callbacks,
+                          Hook begin, Hook end);
+  /// The logs of the last epoch.
+  Logs logs_of(StepFunction& function) const;
   // For a device whose memory the host can read only later.
   /// Starts to fetch the values that a hook reads: logs, and perhaps all variables. Null if there are none.
   PendingPtr fetch(Needs needs) const;
@@ -89,6 +99,8 @@ class TrainingLoop {
   /// The sums of the outer loop's metrics: a callback's evaluate does not change those of the epoch.
   std::vector<std::pair<Variable, Tensor>> lent_;
   Logs none_;
+  /// Those of the last epoch, if other processes have computed it.
+  std::optional<Logs> remote_logs_;
   bool in_hook_ = false;
 };
 
@@ -102,6 +114,20 @@ inline AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, st
   options.max_queue_size = loop.max_queue_size;
   return options;
 }
+
+/// What a loop does in one execution, for functions that replace its steps.
+struct LoopExecution {
+  TrainingLoop& loop;
+  StepFunction& function;
+  DataHandler& data;
+  CallbackList& callbacks;
+  /// The hook that comes before the first batch, its step, and whether it was called.
+  Hook begin;
+  std::int64_t step;
+  bool& begun;
+  /// The receiver of predict's outputs; null for other loops.
+  PredictionSink* sink;
+};
 
 /// Runs predict of that model as a separate loop.
 Task<> predict_into(LoopModel& model, Data x, PredictOptions options, PredictionSink& sink);

@@ -178,11 +178,20 @@ template <class T> struct Forward {
   }
 };
 
+/// By ForwardMethod.
+template <class T>
+constexpr MethodKernel<T> methods[] = {{},
+                                       {},
+                                       {convolve_winograd<T>, convolve_winograd_workspace<T>},
+                                       {convolve_depthwise<T>, convolve_depthwise_workspace<T>}};
+template <class T> const MethodKernel<T>& method_of(const ConvolutionArguments<T>& arguments) {
+  return methods<T>[static_cast<int>(arguments.forward)];
+}
+
 }  // namespace
 
 template <class T> void convolve(const ConvolutionArguments<T>& arguments, const Workers& workers) {
-  if (arguments.forward == ForwardMethod::winograd) return convolve_winograd(arguments, workers);
-  if (arguments.forward == ForwardMethod::depthwise) return convolve_depthwise(arguments, workers);
+  if (const auto run = method_of(arguments).run) return run(arguments, workers);
   Workspace workspace(arguments.workspace);
   Forward<T> job(arguments, workers.count, workspace);
   job.prepare();
@@ -190,8 +199,7 @@ template <class T> void convolve(const ConvolutionArguments<T>& arguments, const
 }
 
 template <class T> std::int64_t convolve_workspace(const ConvolutionArguments<T>& arguments, int workers) {
-  if (arguments.forward == ForwardMethod::winograd) return convolve_winograd_workspace(arguments, workers);
-  if (arguments.forward == ForwardMethod::depthwise) return convolve_depthwise_workspace(arguments, workers);
+  if (const auto workspace_of = method_of(arguments).workspace) return workspace_of(arguments, workers);
   Workspace workspace(nullptr);
   const Forward<T> job(arguments, workers, workspace);
   return workspace.used();

@@ -192,10 +192,18 @@ template <class T> struct Filter {
   }
 };
 
+/// By GradientMethod.
+template <class T>
+constexpr MethodKernel<T> methods[] = {
+    {}, {}, {}, {convolve_depthwise_filter<T>, convolve_depthwise_filter_workspace<T>}};
+template <class T> const MethodKernel<T>& method_of(const ConvolutionArguments<T>& arguments) {
+  return methods<T>[static_cast<int>(arguments.gradient)];
+}
+
 }  // namespace
 
 template <class T> void convolve_filter(const ConvolutionArguments<T>& arguments, const Workers& workers) {
-  if (arguments.gradient == GradientMethod::depthwise) return convolve_depthwise_filter(arguments, workers);
+  if (const auto run = method_of(arguments).run) return run(arguments, workers);
   Workspace workspace(arguments.workspace);
   Filter<T> job(arguments, workers.count, workspace);
   job.prepare();
@@ -207,7 +215,7 @@ template <class T> void convolve_filter(const ConvolutionArguments<T>& arguments
 }
 
 template <class T> std::int64_t convolve_filter_workspace(const ConvolutionArguments<T>& arguments, int workers) {
-  if (arguments.gradient == GradientMethod::depthwise) return convolve_depthwise_filter_workspace(arguments, workers);
+  if (const auto workspace_of = method_of(arguments).workspace) return workspace_of(arguments, workers);
   Workspace workspace(nullptr);
   const Filter<T> job(arguments, workers, workspace);
   return workspace.used();

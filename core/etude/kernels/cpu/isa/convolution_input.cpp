@@ -167,10 +167,18 @@ template <class T> struct Input {
   }
 };
 
+/// By GradientMethod.
+template <class T>
+constexpr MethodKernel<T> methods[] = {
+    {}, {}, {}, {convolve_depthwise_input<T>, convolve_depthwise_input_workspace<T>}};
+template <class T> const MethodKernel<T>& method_of(const ConvolutionArguments<T>& arguments) {
+  return methods<T>[static_cast<int>(arguments.gradient)];
+}
+
 }  // namespace
 
 template <class T> void convolve_input(const ConvolutionArguments<T>& arguments, const Workers& workers) {
-  if (arguments.gradient == GradientMethod::depthwise) return convolve_depthwise_input(arguments, workers);
+  if (const auto run = method_of(arguments).run) return run(arguments, workers);
   Workspace workspace(arguments.workspace);
   Input<T> job(arguments, workers.count, workspace);
   job.prepare();
@@ -178,7 +186,7 @@ template <class T> void convolve_input(const ConvolutionArguments<T>& arguments,
 }
 
 template <class T> std::int64_t convolve_input_workspace(const ConvolutionArguments<T>& arguments, int workers) {
-  if (arguments.gradient == GradientMethod::depthwise) return convolve_depthwise_input_workspace(arguments, workers);
+  if (const auto workspace_of = method_of(arguments).workspace) return workspace_of(arguments, workers);
   Workspace workspace(nullptr);
   const Input<T> job(arguments, workers, workspace);
   return workspace.used();

@@ -8,7 +8,7 @@
 
 #include "etude/base/vfs.hpp"
 
-/// The file metrics.jsonl of a trial, which grows while the trial runs: a JSON object a line.
+/// Private to the search: the file metrics.jsonl of a trial, which grows while the trial runs: a JSON object a line.
 namespace etude::experiment {
 
 /// What a line of it says.

@@ -1,4 +1,4 @@
-#include "search/metrics_file.hpp"
+#include "etude/experiment/search/detail/metrics_file.hpp"
 
 #include <limits>
 #include <span>

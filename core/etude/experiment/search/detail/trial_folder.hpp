@@ -6,10 +6,10 @@
 #include "etude/base/vfs.hpp"
 #include "etude/experiment/search/search.hpp"
 
-/// The folder of a trial.
+/// Private to the search: the folder of a trial.
 namespace etude::experiment {
 
-/// Its absolute path: `storage`/trial_1.
+/// Its path: `storage`/trial_1.
 std::string trial_folder(const std::string& storage, int trial);
 
 /// The newest checkpoint in the folder "checkpoints" of a trial's folder: the name of a folder whose metadata.json has

@@ -1,7 +1,6 @@
-#include "search/trial_folder.hpp"
+#include "etude/experiment/search/detail/trial_folder.hpp"
 
 #include <cstdint>
-#include <filesystem>
 
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/json.hpp"
@@ -24,9 +23,7 @@ std::uint64_t serial_of(Vfs& files, const std::string& path) {
 
 }  // namespace
 
-std::string trial_folder(const std::string& storage, int trial) {
-  return std::filesystem::absolute(storage + "/trial_" + std::to_string(trial)).lexically_normal().string();
-}
+std::string trial_folder(const std::string& storage, int trial) { return storage + "/trial_" + std::to_string(trial); }
 
 std::optional<std::string> latest_checkpoint(Vfs& files, const std::string& folder) {
   std::optional<std::string> latest;

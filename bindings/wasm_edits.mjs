@@ -1,0 +1,38 @@
+// Changes of WebAssembly files: names, and places of the table.
+import { encode, encodeName, encodeSigned, readModule, sectionOf } from './wasm_file.mjs';
+
+/** The module with each function named after its index, for wasm-split. */
+export function numbered(bytes, { sections, functions }) {
+  const names = [...encode(functions.length), ...functions.flatMap(({ index }) => [...encode(index), ...encodeName(`f${index}`)])];
+  const body = [...encodeName('name'), 1, ...encode(names.length), ...names];
+  return Buffer.concat([bytes.subarray(0, 8), ...sections.filter(({ id }) => id !== 0).map(({ whole, end }) => bytes.subarray(whole, end)), sectionOf(0, body)]);
+}
+
+/**
+ * The core without imports in place of functions that are no doors: nothing calls those before their part is loaded.
+ * Their places in the table get the function that says what is missing.
+ */
+export function doorsOnly(bytes, parts, isDoor, missing) {
+  const module = readModule(bytes), stand = module.functions.find(({ name }) => name === missing).index;
+  const functions = module.imports.filter(({ kind }) => kind === 0);
+  const inPlace = (index) => parts[functions[index]?.module] && !isDoor(functions[index].module, Number(functions[index].name));
+  const body = module.elements.flatMap(({ offset, functions }) => [0, 0x41, ...encodeSigned(offset), 0x0b, ...encode(functions.length), ...functions.flatMap((index) => encode(inPlace(index) ? stand : index))]);
+  return Buffer.concat([bytes.subarray(0, 8), ...module.sections.map(({ id, whole, end }) => (id === 9 ? sectionOf(9, [...encode(module.elements.length), ...body]) : bytes.subarray(whole, end)))]);
+}
+
+/** The import of a table without its maximum: parts that are divided later add places to the core's table. */
+function ofAnySize([kind, type, , ...limits]) {
+  return [kind, type, 0, ...limits.slice(0, limits.findIndex((byte) => byte < 0x80) + 1)];
+}
+
+/** The module without custom sections, and with other names of imports and exports; it loses exports without a new name. */
+export function renamed(bytes, rename) {
+  const module = readModule(bytes), bodies = { 2: module.imports, 7: module.exports };
+  const pieces = module.sections.filter(({ id }) => id !== 0).map(({ id, whole, end }) => {
+    if (!bodies[id]) return bytes.subarray(whole, end);
+    const named = bodies[id].map((each) => [each, rename(each)]).filter(([, { name }]) => name !== undefined);
+    return sectionOf(id, [...encode(named.length), ...named.flatMap(([each, { module, name }]) =>
+      [...(module === undefined ? [] : encodeName(module)), ...encodeName(name), ...(id === 2 && each.kind === 1 ? ofAnySize(each.rest) : each.rest)])]);
+  });
+  return Buffer.concat([bytes.subarray(0, 8), ...pieces]);
+}

@@ -1,0 +1,26 @@
+/** The part of the module for trials and searches. Its functions are registered when it is first used. */
+import { fail } from './error.js';
+import type { MainModule } from './etude.mjs';
+import { hostFiles, module, ready } from './module.js';
+import type { Part } from './parts.js';
+
+export { module };
+
+let registered: MainModule | undefined;
+
+/** Loads the part, and others, and makes its functions callable. */
+export async function loadExperiment(...others: Part[]): Promise<void> {
+  await ready({ parts: ['experiment', ...others] });
+  if (registered !== module) (module as unknown as { experiment_load(): void }).experiment_load();
+  registered = module;
+}
+
+/** Throws EtudeError "io" if the module has no files. */
+export function checkFiles(where: string): void {
+  if (!hostFiles()) fail('io', where, 'there are no files here - expected those of the page - open them first: await et.openFiles(\'my page\').');
+}
+
+/** Throws EtudeError "value" for options of other names. */
+export function checkNames(given: object, names: readonly string[], where: string): void {
+  for (const name of Object.keys(given)) if (!names.includes(name)) fail('value', where, `unknown option "${name}" - expected some of: ${names.join(', ')} - check its spelling.`);
+}

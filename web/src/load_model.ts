@@ -1,0 +1,48 @@
+/** The functions that make models from files and descriptions. */
+import type * as native from './etude.mjs';
+import type { Files, LaterFiles, Within } from './files.js';
+import { Model } from './model.js';
+import { module } from './module.js';
+import type * as options from './options.mjs';
+import { withCustomObjects, type CustomObjects } from './registry.js';
+import { checkProgress, isPath, loadFrom, type ModelSource, type Progress, type ProgressOptions } from './sources.js';
+
+/** Options of `modelFromJson`. */
+export interface ModelFromJsonOptions {
+  /** Custom classes that are not registered. */
+  customObjects?: CustomObjects | undefined;
+}
+/** Options of `loadModel`. */
+export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJsonOptions, ProgressOptions {}
+
+/**
+ * Loads a model from a file or files that the page has, or fetches: of a .keras file, an .h5 file of Keras 2, or a
+ * model.json of TensorFlow.js. Loads the parts of the module that it needs.
+ */
+export function loadModel(source: ModelSource, options?: LoadModelOptions): Promise<Model>;
+/**
+ * Loads a model from a folder of save, from a .keras file, from an .h5 file of Keras 2, or from a model.json of TensorFlow.js.
+ * It is compiled, with its optimizer's state unless that is of Keras 2 or TensorFlow.js; or not, if compile is false.
+ */
+export function loadModel(path: string, options?: LoadModelOptions): Model;
+export function loadModel(source: string | ModelSource, { customObjects, onProgress, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
+  checkProgress(onProgress, 'loadModel');
+  const within: Within = (work) => withCustomObjects(customObjects, work);
+  if (isPath(source)) return new Model(() => within(() => module.model_load(source, options, onProgress)), {});
+  const load = (path: string, files: Files | LaterFiles, progress?: Progress) => module.model_loadTask(path, options, files, progress);
+  return loadFrom(source, 'loadModel', onProgress, load, within).then((handle) => new Model(() => handle, {}));
+}
+/**
+ * The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names. loadModel leaves
+ * them out, because models have numbers only: call them on the texts, and pass their results to the model.
+ */
+export function loadStringLayers(path: string): Record<string, native.StringLayer> {
+  return module.loadStringLayers(path);
+}
+/**
+ * A model from the description of toJson, of Keras, or of the model.json of a TensorFlow.js layers model, with new weights.
+ * It is compiled if the description says how.
+ */
+export function modelFromJson(text: string, { customObjects }: ModelFromJsonOptions = {}): Model {
+  return new Model(() => withCustomObjects(customObjects, () => module.model_fromJson(text)), {});
+}
