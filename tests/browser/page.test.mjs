@@ -177,11 +177,23 @@ const aside = (page) => page.evaluate(() => {
   return longest;
 });
 
-test('no task of the page takes 50 ms while it trains on an idle machine: the best of three runs', async (t) => {
+/** How many times longer a fixed task takes than the 22 ms of the machine for which the bound of 50 ms is meant: 1 or more. */
+const slowness = (page) => page.evaluate(() => {
+  const task = () => {
+    const begin = performance.now(), numbers = Float64Array.from({ length: 1e5 }, (_, i) => Math.sin(i));
+    JSON.parse(JSON.stringify([...numbers.sort()]));
+    return performance.now() - begin;
+  };
+  return Math.max(1, Math.min(...Array.from({ length: 5 }, task)) / 22);
+});
+
+test('no task of the page takes 50 ms while it trains, in proportion more on a slow machine: the best of three runs', async (t) => {
   const longest = [];
-  for (let run = 0; run < 9 && longest.length < 3 && !(longest.at(-1) < 50); ++run) {
+  let bound = 50;
+  for (let run = 0; run < 9 && longest.length < 3 && !(longest.at(-1) < bound); ++run) {
     const page = await open('?samples=12000&epochs=2');
     await arrived(page);
+    bound = 50 * (await slowness(page));
     const before = await aside(page);
     await page.click('#train');
     await state(page, 'training');
@@ -189,10 +201,10 @@ test('no task of the page takes 50 ms while it trains on an idle machine: the be
     const busy = Math.max(before, await aside(page));
     // The browser counts tasks of 50 ms and more.
     const [, said, task] = /; longest task: (below 50 ms|([\d,]+) ms)\.$/.exec(await text(page, '#pauses'));
-    t.diagnostic(`longest task: ${said}; outside of training the thread was paused for ${busy.toFixed(1)} ms`);
+    t.diagnostic(`longest task: ${said}; outside of training the thread was paused for ${busy.toFixed(1)} ms; the bound is ${bound.toFixed(0)} ms`);
     if (!task || busy < 10) longest.push(task ? parseFloat(task.replaceAll(',', '')) : 0);
     await page.close();
   }
-  if (longest.length < 3 && !(longest.at(-1) < 50)) return t.skip('other programs keep this machine busy');
-  assert.ok(Math.min(...longest) < 50, `longest tasks of three runs: ${longest.join(', ')} ms`);
+  if (longest.length < 3 && !(longest.at(-1) < bound)) return t.skip('other programs keep this machine busy');
+  assert.ok(Math.min(...longest) < bound, `longest tasks of three runs: ${longest.join(', ')} ms`);
 });
