@@ -1,27 +1,13 @@
 // Trials and searches in a page: the browser's database keeps their files, and trials are Web Workers.
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { launch, newPage } from './browser.mjs';
-import { serve } from './serve.mjs';
+import { test } from 'node:test';
+import { emptyPage, newPage, packageInBrowser } from './browser.mjs';
 
-let browser, context, site;
-before(async () => {
-  site = await serve(fileURLToPath(new URL('../../web/dist', import.meta.url)));
-  browser = await launch();
-  context = await browser.newContext();
-});
-after(async () => {
-  await browser?.close();
-  site?.close();
-});
+const inBrowser = packageInBrowser();
 
 /** A page in the package's folder, in the same browser context as the others, with a script that trains. */
 async function openPage(name) {
-  const page = await newPage(context);
-  await page.route(`${site.url}empty.html`, (route) =>
-    route.fulfill({ body: '<!doctype html><link rel="icon" href="data:,">', contentType: 'text/html' }));
-  await page.goto(`${site.url}empty.html`);
+  const page = await emptyPage(inBrowser);
   await page.evaluate(async (files) => {
     const et = (globalThis.et = await import('/index.js'));
     await et.ready();
@@ -69,8 +55,8 @@ test('a trial that a signal or the hidden page has ended continues when the page
 });
 
 test('a page without files says how to open them', async () => {
-  const page = await newPage(context);
-  await page.goto(`${site.url}index.js`);
+  const page = await newPage(inBrowser.context);
+  await page.goto(`${inBrowser.site.url}index.js`);
   const message = await page.evaluate(async () => {
     const et = await import('/index.js');
     return et.experiment.init().then(() => 'nothing was thrown', (error) => `${error.kind} ${error.message}`);
@@ -99,7 +85,9 @@ const search = (page, closeAt) => page.evaluate(async (at) => {
 
 test('a search runs its trials in workers, and continues after the page was closed; the page has their checkpoints', async () => {
   const first = await openPage('search');
+  const loaded = first.waitForEvent('load');
   await search(first, 9).catch(() => {}); // the page is loaded again, so that the call never returns
+  await loaded; // Chromium forgets the command to close a page while it is loaded
   await first.close();
   const second = await openPage('search');
   const { done, best, trials } = await search(second, 0);
