@@ -1,10 +1,28 @@
 // Debian's Chromium, and helpers of the tests.
+import { after, before } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
+import { serve } from './serve.mjs';
 
 const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update',
   '--disable-sync', '--no-first-run'];
 
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
+
+/** The package's folder as a site, and one browser context, while the tests of a file run. */
+export function packageInBrowser() {
+  const of = {};
+  before(async () => {
+    of.site = await serve(fileURLToPath(new URL('../../web/dist', import.meta.url)));
+    of.browser = await launch();
+    of.context = await of.browser.newContext();
+  });
+  after(async () => {
+    await of.browser?.close();
+    of.site?.close();
+  });
+  return of;
+}
 
 /** A new page that lists errors of the browser in `page.complaints`, and yields of loops in its `turns`. */
 export async function newPage(browser, options) {
@@ -14,6 +32,14 @@ export async function newPage(browser, options) {
   page.on('console', (message) => ['error', 'warning'].includes(message.type()) && page.complaints.push(message.text()));
   page.on('requestfailed', (request) => page.complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
   await page.addInitScript(watchTurns);
+  return page;
+}
+
+/** An empty page in the folder of packageInBrowser(). */
+export async function emptyPage({ context, site }) {
+  const page = await newPage(context), address = `${site.url}empty.html`;
+  await page.route(address, (route) => route.fulfill({ body: '<!doctype html><link rel="icon" href="data:,">', contentType: 'text/html' }));
+  await page.goto(address);
   return page;
 }
 

@@ -1,28 +1,14 @@
 // A page's files are stored in the browser's database, and outlast the page.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
-import { launch, newPage } from './browser.mjs';
-import { serve } from './serve.mjs';
+import { test } from 'node:test';
+import { emptyPage, packageInBrowser } from './browser.mjs';
 
-let browser, context, site;
-before(async () => {
-  site = await serve(fileURLToPath(new URL('../../web/dist', import.meta.url)));
-  browser = await launch();
-  context = await browser.newContext();
-});
-after(async () => {
-  await browser?.close();
-  site?.close();
-});
+const inBrowser = packageInBrowser();
 
 /** A page in the package's folder, in the same browser context as the others. */
 async function openPage() {
-  const page = await newPage(context);
-  await page.route(`${site.url}empty.html`, (route) =>
-    route.fulfill({ body: '<!doctype html><link rel="icon" href="data:,">', contentType: 'text/html' }));
-  await page.goto(`${site.url}empty.html`);
+  const page = await emptyPage(inBrowser);
   await page.evaluate(async () => {
     const et = (globalThis.et = await import('/index.js'));
     await et.ready();

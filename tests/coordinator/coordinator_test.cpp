@@ -6,6 +6,7 @@
 #include <csignal>
 #include <thread>
 
+#include "coordinator/errors.hpp"
 #include "etude/optimizers/sgd.hpp"
 #include "etude/training/coordinator.hpp"
 #include "gloo/processes.hpp"
@@ -98,15 +99,6 @@ Reports run_cluster(int workers, int servers, const std::function<std::string(Cl
     if (killer.joinable()) killer.join();
     return "ended";
   });
-}
-
-template <class Function> std::string error_of(Function&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 }  // namespace

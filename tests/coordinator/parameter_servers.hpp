@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "coordinator/errors.hpp"
 #include "gloo/processes.hpp"
 
 /// A model that a chief, workers and parameter servers train, each in a process of its own.
@@ -94,15 +95,6 @@ inline Reports run_cluster(const Program& program, const Chief& chief, const Bef
         return "ended";
       },
       deadline);
-}
-
-template <class Function> std::string error_of(Function&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 inline FitOptions options(int epochs) { return {.epochs = epochs, .verbose = 0, .steps_per_epoch = steps}; }

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import * as et from 'etude-ml';
-import { assertError, mse, signsOf, summing, waves, weightsOf } from './support.mjs';
+import { assertError, mse, signsOf, summing, waves, weightsOf, withDropout } from './support.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'etude-experiment-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -17,23 +17,12 @@ const linesOf = (storage) => readFileSync(join(storage, 'metrics.jsonl'), 'utf8'
 const reportsOf = (storage) => linesOf(storage).filter(({ status }) => !status).map(({ time, ...others }) => others);
 const checkpointsIn = (storage) => readdirSync(join(storage, 'checkpoints'));
 
-function newModel() {
-  et.setRandomSeed(7);
-  const model = et.sequential([
-    et.layers.dense({ units: 6, activation: 'relu' }),
-    et.layers.batchNormalization(),
-    et.layers.dropout({ rate: 0.3 }),
-    et.layers.dense({ units: 1, activation: 'sigmoid' }),
-  ]);
-  model.compile({ optimizer: 'adam', loss: 'binary_crossentropy', metrics: ['accuracy'] });
-  return model;
-}
 /** A whole program with new objects. Its trial is asked to end at its step number `endAt`. */
 async function script(storage, { endAt = Infinity, training, ...config } = {}) {
   let steps = 0, asked = false;
   const context = await et.experiment.init({ storage, preempt: { requested: () => asked }, ...config });
   const count = { onTrainBatchEnd() { steps += 1; asked = steps === endAt; } };
-  const model = newModel();
+  const model = withDropout();
   const callbacks = [count, et.callbacks.reduceLrOnPlateau({ monitor: 'loss', patience: 1 })];
   try {
     const { history } = await context.fit(model, x, y, { epochs: 3, batchSize: 8, verbose: 0, validationData: [x, y], callbacks }, training);
@@ -60,7 +49,7 @@ test('a trial that was preempted at any step continues with the bits of an undis
 
 test('reports are lines of JSON and events for TensorBoard', async () => {
   const storage = join(folder, 'reports'), context = await et.experiment.init({ storage });
-  await context.fit(newModel(), x, y, { epochs: 2, batchSize: 8, verbose: 0, validationData: [x, y] }, { reportFreq: 4 });
+  await context.fit(withDropout(), x, y, { epochs: 2, batchSize: 8, verbose: 0, validationData: [x, y] }, { reportFreq: 4 });
   context.train.reportMetrics('own', 3, { a: 1.5, b: NaN, c: Infinity });
   context.train.reportProgress(0.25);
   context.train.setStatus('resting');
@@ -85,7 +74,7 @@ test('reports are lines of JSON and events for TensorBoard', async () => {
 test('the rules of retention determine which checkpoints stay, and each describes itself', async () => {
   const storage = join(folder, 'kept');
   const context = await et.experiment.init({ storage, metric: 'val_accuracy', retention: { saveTrialBest: 0, saveTrialLatest: 2, smallerIsBetter: false } });
-  await context.fit(newModel(), x, y, { epochs: 3, batchSize: 8, verbose: 0, validationData: [x, y] }, { checkpointFreq: 2 });
+  await context.fit(withDropout(), x, y, { epochs: 3, batchSize: 8, verbose: 0, validationData: [x, y] }, { checkpointFreq: 2 });
   const stored = context.checkpoint.list();
   assert.deepEqual(stored.map(({ isTraining, trialId }) => [isTraining, trialId]), [[true, 'detached'], [true, 'detached']]);
   assert.equal(stored[1].metadata.steps_completed, 18);
@@ -107,7 +96,7 @@ test('the rules of retention determine which checkpoints stay, and each describe
 
 test('a program stores checkpoints of its own, which appear when they are complete', async () => {
   const storage = join(folder, 'own'), context = await et.experiment.init({ storage });
-  const model = newModel();
+  const model = withDropout();
   model.build([null, 5]);
   const made = context.checkpoint.storePath({ steps: 1000, nested: { a: [1] } });
   model.saveWeights(join(made.path, 'weights.safetensors'));
@@ -115,7 +104,7 @@ test('a program stores checkpoints of its own, which appear when they are comple
   made.commit(0.25);
   const [{ uuid, score, metadata, isTraining, serial }] = context.checkpoint.list();
   assert.deepEqual({ uuid, score, metadata, isTraining, serial }, { uuid: made.uuid, score: 0.25, metadata: { steps: 1000, nested: { a: [1] } }, isTraining: false, serial: 1 });
-  const other = newModel();
+  const other = withDropout();
   other.build([null, 5]);
   other.loadWeights(join(context.checkpoint.restorePath(uuid), 'weights.safetensors'));
   assert.deepEqual(weightsOf(other), weightsOf(model));
@@ -135,7 +124,7 @@ test('the best checkpoint of a trial becomes a model again, or its weights those
   const losses = context.checkpoint.list().map(({ score }) => score);
   assert.ok(Math.abs((await best.evaluate(x, y, { verbose: 0 }))[0] - Math.min(...losses)) < 1e-6);
   assert.deepEqual(weightsOf(context.loadModelFromCheckpoint(newest)), weights);
-  const model = newModel();
+  const model = withDropout();
   model.build([null, 5]);
   context.loadWeightsFromCheckpoint(model, newest);
   assert.deepEqual(weightsOf(model), weights);
@@ -164,7 +153,7 @@ test('a trial is asked to end by a signal, by a file, and by a function', async 
     assert.deepEqual([context.preempt.shouldPreempt(), context.preempt.requested()], [false, false]);
     let steps = 0;
     const count = { onTrainBatchEnd() { if (++steps === 3) ask(); } };
-    await assert.rejects(context.fit(newModel(), x, y, { epochs: 3, batchSize: 8, verbose: 0, callbacks: [count] }), et.experiment.Preempted);
+    await assert.rejects(context.fit(withDropout(), x, y, { epochs: 3, batchSize: 8, verbose: 0, callbacks: [count] }), et.experiment.Preempted);
     assert.equal(steps, 3);
     assert.deepEqual([context.preempt.shouldPreempt(), context.preempt.requested()], [true, true]);
     assert.equal(context.checkpoint.list().at(-1).metadata.steps_completed, 3);
@@ -183,7 +172,7 @@ test('batchProcess processes each batch once, also across a preemption', async (
       asked = index === endAt;
     };
     try {
-      await context.batchProcess(newModel(), dataset, process, { checkpointInterval: 3, onCheckpointStart: () => events.push(seen.length), onFinish: () => events.push('finished'), ...options });
+      await context.batchProcess(withDropout(), dataset, process, { checkpointInterval: 3, onCheckpointStart: () => events.push(seen.length), onFinish: () => events.push('finished'), ...options });
     } finally {
       context.close();
     }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as et from 'etude-ml';
-import { assertError, mse, signsOf, summing, waves, weightsOf } from './support.mjs';
+import { assertError, mse, signsOf, summing, waves, weightsOf, withDropout } from './support.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'etude-resume-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -29,14 +29,7 @@ const kinds = {
 
 /** A whole training script with new objects. Ends at hook number `interruptAt`. */
 async function script(kind, { backupDir, saveFreq, interruptAt, ...more } = {}) {
-  et.setRandomSeed(7);
-  const model = et.sequential([
-    et.layers.dense({ units: 6, activation: 'relu' }),
-    et.layers.batchNormalization(),
-    et.layers.dropout({ rate: 0.3 }),
-    et.layers.dense({ units: 1, activation: 'sigmoid' }),
-  ]);
-  model.compile({ optimizer: 'adam', loss: 'binary_crossentropy', metrics: ['accuracy'] });
+  const model = withDropout();
   let hooks = 0;
   const count = () => {
     if (hooks++ === interruptAt) throw new RangeError('interrupted');

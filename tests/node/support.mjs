@@ -31,6 +31,19 @@ export function twoDense(options) {
 
 export const mse = (learningRate = 0.1) => ({ optimizer: et.optimizers.sgd({ learningRate }), loss: 'mse' });
 
+/** A compiled model with batch normalization and dropout, which is the same at each call. */
+export function withDropout() {
+  et.setRandomSeed(7);
+  const model = et.sequential([
+    et.layers.dense({ units: 6, activation: 'relu' }),
+    et.layers.batchNormalization(),
+    et.layers.dropout({ rate: 0.3 }),
+    et.layers.dense({ units: 1, activation: 'sigmoid' }),
+  ]);
+  model.compile({ optimizer: 'adam', loss: 'binary_crossentropy', metrics: ['accuracy'] });
+  return model;
+}
+
 /** All weights, one after the other. */
 export const weightsOf = (model) => model.getWeights().flatMap((weight) => [...weight.data]);
 
