@@ -10,6 +10,7 @@
 #include "etude/optimizers/sgd.hpp"
 #include "etude/training/coordinator.hpp"
 #include "gloo/processes.hpp"
+#include "gloo/secret.hpp"
 
 // A coordinator, workers and parameter servers, each in a process of its own.
 namespace etude {
@@ -305,6 +306,33 @@ TEST_CASE("ClusterCoordinator: a coordinator with another secret is refused", "[
   cluster.workers = {"10.0.0.1:2222"};
   cluster.secret = "short";
   CHECK_THAT(error_of([&] { ClusterCoordinator(cluster, program()); }), ContainsSubstring("a secret of 5 characters"));
+}
+
+TEST_CASE("run_server: a process with messages of another version is refused", "[coordinator]") {
+  const ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
+  const Reports reports = run_processes(2, [&](int process) -> std::string {
+    if (process == 0) {
+      run_server(cluster, program(), quick);
+      return "ended";
+    }
+    constexpr std::uint8_t hello = 2;
+    const auto soon = [] { return steady_clock::now() + milliseconds(3000); };
+    std::string reason;
+    const sockets::Socket socket = sockets::connect_to(*sockets::parse_address(cluster.workers[0]), soon(), reason);
+    const auto challenge = sockets::receive(socket, soon());
+    if (!challenge) return "no challenge";
+    const std::string to = "worker 0", own_nonce = "nonce", version = "1";
+    const std::string proof =
+        secret::proof(cluster.secret, "client", {challenge->fields[0], "chief", "0", to, own_nonce, version});
+    sockets::send(socket, {hello, {"chief", "0", to, own_nonce, version, proof}}, soon());
+    const auto answer = sockets::receive(socket, soon());
+    ServerCluster own = cluster;
+    own.task = "chief";
+    ClusterCoordinator coordinator(own, program(), quick);
+    return (answer ? answer->fields[0] : "no answer") +
+           text_of(coordinator.fetch(coordinator.schedule("twice", {number(3)})));
+  });
+  CHECK(reports == Reports{"ended", "it has another version of Étude6"});
 }
 
 TEST_CASE("run_server: garbage ends a connection, and silent ones do not keep the coordinator out", "[coordinator]") {

@@ -29,15 +29,18 @@ TEST_CASE("ParameterServerStrategy: fit throws the errors of workers, and can be
                              ContainsSubstring("call repeat().2"));
 }
 
-TEST_CASE("ParameterServerStrategy: fit in a worker or a parameter server is an error", "[parameter_servers]") {
+TEST_CASE("ParameterServerStrategy: fit and train_on_batch in a worker or a parameter server are errors",
+          "[parameter_servers]") {
   for (const char* const task : {"worker", "ps"}) {
     ServerCluster cluster{.workers = {free_address()}, .servers = {free_address()}};
     cluster.task = task;
     const auto strategy = std::make_shared<ParameterServerStrategy>(cluster);
     const auto scope = strategy->scope();
     const auto model = Program{}.model();
-    CHECK_THAT(error_of([&] { model->fit(train, options(1)); }),
-               ContainsSubstring("expected the chief - call strategy->serve() in this process."));
+    const auto is_refused = ContainsSubstring("expected the chief - call strategy->serve() in this process.");
+    CHECK_THAT(error_of([&] { model->fit(train, options(1)); }), is_refused);
+    const Batch all = samples();
+    CHECK_THAT(error_of([&] { model->train_on_batch(all.x[0], all.y[0]); }), is_refused);
   }
 }
 
@@ -85,6 +88,10 @@ const std::vector<Guardrail> guardrails{
     {"`verbose=1` is not allowed", [](Sequential& m) { m.evaluate(train, {.verbose = 1, .steps = steps}); }},
     {"Batch-level `Callback`s are not supported",
      [](Sequential& m) { m.fit(train, with(std::make_shared<EachBatch>())); }},
+    {"Batch-level `Callback`s are not supported",
+     [](Sequential& m) {
+       m.evaluate(train, {.verbose = 0, .steps = steps, .callbacks = {std::make_shared<EachBatch>()}});
+     }},
     {"Batch-level `Callback`s are not supported",
      [](Sequential& m) { m.fit(train, with(callbacks::terminate_on_nan())); }},
     {"Batch-level `Callback`s are not supported",

@@ -10,6 +10,7 @@
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/shape.hpp"
+#include "etude/training/detail/remote_steps.hpp"
 #include "etude/training/detail/training.hpp"
 #include "etude/training/detail/training_loop.hpp"
 
@@ -139,6 +140,7 @@ Logs Model::train_on_batch(const Data& batch, const BatchOptions& options) {
   const OnThread thread(*view_, "train_on_batch");
   const TrainingLoop loop(*view_, "train_on_batch", TrainingLoop::Claim::weights);
   check_compiled("train_on_batch");
+  if (has_device_libraries) check_trains(*strategy(), "train_on_batch");
   return run_on_batch(*make_train_function(), batch, options, "train_on_batch");
 }
 

@@ -36,9 +36,7 @@ Task<HistoryPtr> TrainingLoop::fit(Data data, FitOptions options) {
   }
   const bool remote = model_.strategy().remote() != nullptr;
   if (remote) check_remote_fit(options);
-  if (has_device_libraries)
-    check(!model_.strategy().given_variables(), ErrorKind::state, "fit",
-          "a worker or parameter server - expected the chief - call strategy->serve() in this process.");
+  if (has_device_libraries) check_trains(model_.strategy(), "fit");
   const int verbose = options.verbose < 0 ? (remote ? 2 : 1) : options.verbose;
   const bool endless = options.steps_per_epoch == -1;
   AdapterOptions how = adapter_options(options.batch_size, endless ? std::nullopt : options.steps_per_epoch, options);

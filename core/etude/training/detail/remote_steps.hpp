@@ -55,6 +55,8 @@ class RemoteAdapter final : public DatasetCreatorAdapter {
 
 /// Throws Error(value) for options of fit, or of evaluate, that other processes do not support.
 void check_remote_fit(const FitOptions& options);
-void check_remote_loop(int verbose, const std::vector<CallbackPtr>& callbacks);
+void check_remote_loop(int verbose, const std::vector<CallbackPtr>& callbacks, Purpose purpose);
+/// Throws Error(state) in a process that computes steps for others: its own steps would update no variable.
+void check_trains(Strategy& strategy, const char* method);
 
 }  // namespace etude

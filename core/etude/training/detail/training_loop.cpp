@@ -217,7 +217,7 @@ Task<Logs> TrainingLoop::evaluate(Data data, EvaluateOptions options) {
   DataHandler handler =
       co_await make_handler(data, adapter_options(options.batch_size, options.steps, options), Purpose::evaluation);
   const bool remote = has_device_libraries && dynamic_cast<RemoteAdapter*>(&handler.adapter());
-  if (remote) check_remote_loop(options.verbose, options.callbacks);
+  if (remote) check_remote_loop(options.verbose, options.callbacks, Purpose::evaluation);
   const int verbose = options.verbose < 0 ? (remote ? 2 : 1) : options.verbose;
   CallbackList callbacks = list_of(options.callbacks, {1, handler.inferred_steps(), verbose});
   co_return co_await run_validation(handler, callbacks);
