@@ -246,7 +246,7 @@ function documentOverloads(text) {
 /** Removes members that every class has and that need no documentation: rows, the ClassText, names for templates, deleted copies. */
 function dropBoilerplate(text) {
   const blank = (code) => code.replace(/[^\n]/g, '');
-  for (let at; (at = text.search(/^ *static constexpr auto fields\(\) \{/m)) >= 0; ) {
+  for (let at; (at = text.search(/^ *(?:template <class \w+ = \w+>\s+)?static constexpr auto fields\(\) \{/m)) >= 0; ) {
     const end = closing(text, text.indexOf('{', at)) + 1;
     text = text.slice(0, at) + blank(text.slice(at, end)) + text.slice(end);
   }

@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/pooling.hpp"

@@ -100,7 +100,7 @@ std::string off(const std::vector<double>& points, const Function& function, con
 }  // namespace
 
 TEST_CASE("every op has cases", "[graph][gradient]") {
-  REQUIRE(op_table().size() == std::variant_size_v<Op>);
+  REQUIRE(op_table().size() == std::variant_size_v<OpVariant>);
   for (const OpEntry& entry : op_table()) {
     INFO(entry.name);
     CHECK_FALSE(entry.cases.empty());

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"
 #include "op_cases.hpp"

@@ -16,7 +16,7 @@ namespace etude::testing {
 namespace {
 
 template <std::size_t... I> std::vector<OpEntry> entries(std::index_sequence<I...>) {
-  return {entry(std::variant_alternative_t<I, Op>{})...};
+  return {entry(std::variant_alternative_t<I, OpVariant>{})...};
 }
 
 double middle_of_eighths(std::int64_t count) { return static_cast<double>(count / 2); }
@@ -46,7 +46,7 @@ std::vector<Tensor> OpCase::draw(std::uint64_t seed, DType floats) const {
 }
 
 const std::vector<OpEntry>& op_table() {
-  static const std::vector<OpEntry> table = entries(std::make_index_sequence<std::variant_size_v<Op>>{});
+  static const std::vector<OpEntry> table = entries(std::make_index_sequence<std::variant_size_v<OpVariant>>{});
   return table;
 }
 

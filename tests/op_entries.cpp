@@ -1,5 +1,6 @@
 #include "op_entries.hpp"
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/gather.hpp"
 #include "etude/ops/matmul.hpp"

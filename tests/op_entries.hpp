@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "etude/graph/detail/node.hpp"
 #include "op_cases.hpp"
 
 /// What the table of op_cases.hpp is made of: an entry for every op. Without one the tests do not link.

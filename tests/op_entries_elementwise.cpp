@@ -1,6 +1,7 @@
 #include <cmath>
 #include <limits>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "op_entries.hpp"
 

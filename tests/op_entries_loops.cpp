@@ -1,3 +1,4 @@
+#include "etude/graph/detail/op.hpp"
 #include "etude/ops/detail/scan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"

@@ -3,6 +3,7 @@
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
 #include <sstream>
 
+#include "etude/graph/detail/node.hpp"
 #include "optimizer_samples.hpp"
 
 // Optimizers: tests that the cases of other libraries do not cover.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/matmul.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "etude/graph/detail/node.hpp"
 #include "optimizer_samples.hpp"
 
 // Learning rates as functions of the step: tests that the cases of other libraries do not cover.

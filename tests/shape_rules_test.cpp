@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/gather.hpp"
 #include "etude/ops/matmul.hpp"
@@ -228,7 +229,7 @@ template <std::size_t... I> std::set<std::string> kernel_ops(std::index_sequence
   const auto add = [&]<class O>(const O&) {
     if (traits_of<O>().role == op::Role::kernel) names.emplace(struct_name<O>());
   };
-  (add(std::variant_alternative_t<I, Op>{}), ...);
+  (add(std::variant_alternative_t<I, OpVariant>{}), ...);
   return names;
 }
 
@@ -244,7 +245,7 @@ TEST_CASE("wrong shapes and dtypes are refused with what came, what was expected
 }
 
 TEST_CASE("every op that a kernel computes refuses wrong operands", "[graph][shapes]") {
-  std::set<std::string> without = kernel_ops(std::make_index_sequence<std::variant_size_v<Op>>{});
+  std::set<std::string> without = kernel_ops(std::make_index_sequence<std::variant_size_v<OpVariant>>{});
   without.erase("Transpose");  // ops::transpose refuses wrong orders before it makes one
   for (const Refusal& refusal : all_refusals()) {
     const std::string text = said(refusal.inputs, refusal.function);

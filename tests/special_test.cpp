@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "support.hpp"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etude/distribute/strategy.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude::coordinator {
 namespace {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cuda/cuda.hpp"
 #include "cuda/launch.hpp"
 #include "etude/execution/find_attention.hpp"
 

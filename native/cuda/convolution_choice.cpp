@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda/chooser.hpp"
+#include "cuda/cuda.hpp"
 #include "cuda/launch.hpp"
 #include "etude/base/error.hpp"
 

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "cuda/cuda.hpp"
 #include "cuda/divisor.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/sort.hpp"

@@ -2,9 +2,11 @@
 #include <array>
 #include <utility>
 
+#include "cuda/cuda.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/product.hpp"
 #include "cuda/programs.hpp"
+#include "etude/graph/detail/op.hpp"
 
 namespace etude {
 

@@ -1,8 +1,9 @@
 #pragma once
 
-#include "cuda/cuda.hpp"
 #include "cuda/kernel.hpp"
+#include "cuda/runtime.hpp"
 #include "etude/base/dtype.hpp"
+#include "etude/execution/device.hpp"
 
 // Addresses and dtypes of an instruction's kernels, for class Cuda.
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <span>
 
+#include "cuda/cuda.hpp"
 #include "cuda/kernel.hpp"
 #include "cuda/launch.hpp"
 #include "etude/base/error.hpp"

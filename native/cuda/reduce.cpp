@@ -2,6 +2,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "cuda/cuda.hpp"
 #include "cuda/divisor.hpp"
 #include "cuda/launch.hpp"
 

@@ -1,4 +1,5 @@
 #include "cuda/batch_axes.hpp"
+#include "cuda/cuda.hpp"
 #include "cuda/launch.hpp"
 
 namespace etude {

@@ -5,6 +5,7 @@
 
 #include "cuda/cuda.hpp"
 #include "cuda/program_compiler.hpp"
+#include "etude/graph/detail/op.hpp"
 #include "gpu_samples.hpp"
 #include "op_cases.hpp"
 #include "runtime_under_test.hpp"

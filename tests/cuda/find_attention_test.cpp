@@ -6,6 +6,7 @@
 #include "etude/execution/find_attention.hpp"
 #include "etude/execution/find_dataflow.hpp"
 #include "etude/execution/form_groups.hpp"
+#include "etude/graph/detail/node.hpp"
 #include "etude/layers/layers.hpp"
 #include "support.hpp"
 

@@ -6,6 +6,7 @@
 #include "bench/workloads.hpp"
 #include "cuda/cuda.hpp"
 #include "cuda/program_source.hpp"
+#include "etude/graph/detail/op.hpp"
 #include "etude/training/detail/step_function.hpp"
 #include "host_runtime.hpp"
 #include "runtime_under_test.hpp"

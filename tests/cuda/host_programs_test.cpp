@@ -8,6 +8,7 @@
 #include "cuda/cuda.hpp"
 #include "cuda/program_compiler.hpp"
 #include "cuda/program_source.hpp"
+#include "etude/graph/detail/op.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"

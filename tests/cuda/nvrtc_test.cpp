@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "etude/base/detail/crc32c.hpp"
+#include "etude/graph/detail/op.hpp"
 #include "gpu_samples.hpp"
 #include "op_cases.hpp"
 #include "support.hpp"

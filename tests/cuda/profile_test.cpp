@@ -1,4 +1,5 @@
 #include "cuda/profile.hpp"
+#include "etude/graph/detail/op.hpp"
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>

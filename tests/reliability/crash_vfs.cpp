@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "etude/graph/detail/node.hpp"
+
 namespace etude::testing {
 namespace {
 

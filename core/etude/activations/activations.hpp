@@ -50,65 +50,69 @@ struct ReluOptions {
   double negative_slope = 0;
   std::optional<double> max_value = {};
   double threshold = 0;
-  static constexpr auto fields() {
-    return option_rows(option<&ReluOptions::negative_slope>("Slope below the threshold."),
-                       option<&ReluOptions::max_value>("Largest result. Default: no limit."),
-                       option<&ReluOptions::threshold>("Value below which the slope applies."));
+  template <class O = ReluOptions> static constexpr auto fields() {
+    return option_rows(option<&O::negative_slope>("Slope below the threshold."),
+                       option<&O::max_value>("Largest result. Default: no limit."),
+                       option<&O::threshold>("Value below which the slope applies."));
   }
 };
 /// Options of leaky_relu.
 struct LeakyReluOptions {
   double negative_slope = 0.2;
-  static constexpr auto fields() { return option_rows(option<&LeakyReluOptions::negative_slope>("Slope below 0.")); }
+  template <class O = LeakyReluOptions> static constexpr auto fields() {
+    return option_rows(option<&O::negative_slope>("Slope below 0."));
+  }
 };
 /// Options of elu.
 struct EluOptions {
   double alpha = 1;
-  static constexpr auto fields() {
-    return option_rows(option<&EluOptions::alpha>("Scale of the exponential below 0."));
+  template <class O = EluOptions> static constexpr auto fields() {
+    return option_rows(option<&O::alpha>("Scale of the exponential below 0."));
   }
 };
 /// Options of celu.
 struct CeluOptions {
   double alpha = 1;
-  static constexpr auto fields() {
-    return option_rows(option<&CeluOptions::alpha>("Scale of the exponential below 0."));
+  template <class O = CeluOptions> static constexpr auto fields() {
+    return option_rows(option<&O::alpha>("Scale of the exponential below 0."));
   }
 };
 /// Options of gelu.
 struct GeluOptions {
   bool approximate = false;
-  static constexpr auto fields() {
-    return option_rows(option<&GeluOptions::approximate>("Whether tanh approximates the normal distribution."));
+  template <class O = GeluOptions> static constexpr auto fields() {
+    return option_rows(option<&O::approximate>("Whether tanh approximates the normal distribution."));
   }
 };
 /// Options of threshold.
 struct ThresholdOptions {
   double threshold = 0;
   double default_value = 0;
-  static constexpr auto fields() {
-    return option_rows(option<&ThresholdOptions::threshold>("Value above which x is kept."),
-                       option<&ThresholdOptions::default_value>("Result elsewhere."));
+  template <class O = ThresholdOptions> static constexpr auto fields() {
+    return option_rows(option<&O::threshold>("Value above which x is kept."),
+                       option<&O::default_value>("Result elsewhere."));
   }
 };
 /// Options of hard_shrink.
 struct HardShrinkOptions {
   double threshold = 0.5;
-  static constexpr auto fields() {
-    return option_rows(option<&HardShrinkOptions::threshold>("Magnitude up to which the result is 0."));
+  template <class O = HardShrinkOptions> static constexpr auto fields() {
+    return option_rows(option<&O::threshold>("Magnitude up to which the result is 0."));
   }
 };
 /// Options of soft_shrink.
 struct SoftShrinkOptions {
   double threshold = 0.5;
-  static constexpr auto fields() {
-    return option_rows(option<&SoftShrinkOptions::threshold>("Magnitude by which x is moved towards 0."));
+  template <class O = SoftShrinkOptions> static constexpr auto fields() {
+    return option_rows(option<&O::threshold>("Magnitude by which x is moved towards 0."));
   }
 };
 /// Options of squareplus.
 struct SquareplusOptions {
   double b = 4;
-  static constexpr auto fields() { return option_rows(option<&SquareplusOptions::b>("Width of the curve around 0.")); }
+  template <class O = SquareplusOptions> static constexpr auto fields() {
+    return option_rows(option<&O::b>("Width of the curve around 0."));
+  }
 };
 
 /// x above the threshold, at most max_value; negative_slope · (x - threshold) elsewhere.

@@ -30,15 +30,13 @@ struct BackupAndRestoreOptions {
   /// Detects a request to end, with save_before_preemption; host().watch_termination if empty.
   WatchTermination termination = {};
 
-  static constexpr auto fields() {
+  template <class O = BackupAndRestoreOptions> static constexpr auto fields() {
     return option_rows(
-        option<&BackupAndRestoreOptions::backup_dir>("Folder of the checkpoints. One fit at a time may use it.",
-                                                     Need::required),
-        option<&BackupAndRestoreOptions::save_freq>("\"epoch\", or a number of batches between checkpoints."),
-        option<&BackupAndRestoreOptions::double_checkpoint>("Whether the checkpoint before the last one is kept too."),
-        option<&BackupAndRestoreOptions::delete_checkpoint>(
-            "Whether the checkpoints are deleted when training is complete."),
-        option<&BackupAndRestoreOptions::save_before_preemption>(
+        option<&O::backup_dir>("Folder of the checkpoints. One fit at a time may use it.", Need::required),
+        option<&O::save_freq>("\"epoch\", or a number of batches between checkpoints."),
+        option<&O::double_checkpoint>("Whether the checkpoint before the last one is kept too."),
+        option<&O::delete_checkpoint>("Whether the checkpoints are deleted when training is complete."),
+        option<&O::save_before_preemption>(
             "Whether SIGTERM ends training after the step, with a checkpoint. Only on systems with signals."));
   }
 };

@@ -18,11 +18,11 @@ struct CSVLoggerOptions {
   /// Opens the file; host().files if empty. A file opened by it can only grow: see CSVLogger.
   OpenFile open = {};
 
-  static constexpr auto fields() {
-    return option_rows(option<&CSVLoggerOptions::filename>("Path of the file.", Need::required),
-                       option<&CSVLoggerOptions::separator>("Text between the fields of a line."),
-                       option<&CSVLoggerOptions::append>("Whether an existing file is continued."),
-                       option<&CSVLoggerOptions::open>("Function that opens the file instead of the host."));
+  template <class O = CSVLoggerOptions> static constexpr auto fields() {
+    return option_rows(option<&O::filename>("Path of the file.", Need::required),
+                       option<&O::separator>("Text between the fields of a line."),
+                       option<&O::append>("Whether an existing file is continued."),
+                       option<&O::open>("Function that opens the file instead of the host."));
   }
 };
 

@@ -27,18 +27,16 @@ struct EarlyStoppingOptions {
   /// The receivers of messages and warnings; stdout and stderr if empty.
   TextSink print = {}, warn = {};
 
-  static constexpr auto fields() {
+  template <class O = EarlyStoppingOptions> static constexpr auto fields() {
     return option_rows(
-        option<&EarlyStoppingOptions::monitor>("Name of the monitored log."),
-        option<&EarlyStoppingOptions::min_delta>("Smallest change that counts as an improvement."),
-        option<&EarlyStoppingOptions::patience>("Epochs without improvement after which training stops."),
-        option<&EarlyStoppingOptions::verbose>("1: prints when it stops training and which weights it restores."),
-        option<&EarlyStoppingOptions::mode>(
-            "Whether less (\"min\") or more (\"max\") is better; \"auto\" depends on the name."),
-        option<&EarlyStoppingOptions::baseline>("Value that must be exceeded before patience is reset."),
-        option<&EarlyStoppingOptions::restore_best_weights>(
-            "Whether the model ends with the weights of its best epoch."),
-        option<&EarlyStoppingOptions::start_from_epoch>("First monitored epoch."));
+        option<&O::monitor>("Name of the monitored log."),
+        option<&O::min_delta>("Smallest change that counts as an improvement."),
+        option<&O::patience>("Epochs without improvement after which training stops."),
+        option<&O::verbose>("1: prints when it stops training and which weights it restores."),
+        option<&O::mode>("Whether less (\"min\") or more (\"max\") is better; \"auto\" depends on the name."),
+        option<&O::baseline>("Value that must be exceeded before patience is reset."),
+        option<&O::restore_best_weights>("Whether the model ends with the weights of its best epoch."),
+        option<&O::start_from_epoch>("First monitored epoch."));
   }
 };
 

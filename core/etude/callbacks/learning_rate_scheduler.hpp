@@ -18,11 +18,11 @@ struct LearningRateSchedulerOptions {
   /// The receiver of messages; stdout if empty.
   TextSink print = {};
 
-  static constexpr auto fields() {
+  template <class O = LearningRateSchedulerOptions> static constexpr auto fields() {
     return option_rows(
-        option<&LearningRateSchedulerOptions::schedule>(
-            "Function of the epoch and the learning rate that returns the new learning rate.", Need::required),
-        option<&LearningRateSchedulerOptions::verbose>("1: prints the learning rate of each epoch."));
+        option<&O::schedule>("Function of the epoch and the learning rate that returns the new learning rate.",
+                             Need::required),
+        option<&O::verbose>("1: prints the learning rate of each epoch."));
   }
 };
 

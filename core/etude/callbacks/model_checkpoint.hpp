@@ -28,19 +28,17 @@ struct ModelCheckpointOptions {
   /// The receivers of messages and warnings; stdout and stderr if empty.
   TextSink print = {}, warn = {};
 
-  static constexpr auto fields() {
+  template <class O = ModelCheckpointOptions> static constexpr auto fields() {
     return option_rows(
-        option<&ModelCheckpointOptions::filepath>(
+        option<&O::filepath>(
             "Path of the file or folder; {epoch} and names of logs are replaced: \"{epoch:02d}-{val_loss:.2f}\".",
             Need::required),
-        option<&ModelCheckpointOptions::monitor>("Name of the monitored log."),
-        option<&ModelCheckpointOptions::verbose>("1: prints when it saves."),
-        option<&ModelCheckpointOptions::save_best_only>("Whether only the best model so far is kept."),
-        option<&ModelCheckpointOptions::save_weights_only>("Whether only the weights are saved."),
-        option<&ModelCheckpointOptions::mode>(
-            "Whether less (\"min\") or more (\"max\") is better; \"auto\" depends on the name."),
-        option<&ModelCheckpointOptions::save_freq>("\"epoch\", or a number of batches between saves."),
-        option<&ModelCheckpointOptions::initial_value_threshold>("Value that must be exceeded before the first save."));
+        option<&O::monitor>("Name of the monitored log."), option<&O::verbose>("1: prints when it saves."),
+        option<&O::save_best_only>("Whether only the best model so far is kept."),
+        option<&O::save_weights_only>("Whether only the weights are saved."),
+        option<&O::mode>("Whether less (\"min\") or more (\"max\") is better; \"auto\" depends on the name."),
+        option<&O::save_freq>("\"epoch\", or a number of batches between saves."),
+        option<&O::initial_value_threshold>("Value that must be exceeded before the first save."));
   }
 };
 

@@ -24,12 +24,12 @@ struct ProfilerOptions {
   /// Opens the file; host().files if empty.
   OpenFile open = {};
 
-  static constexpr auto fields() {
-    return option_rows(option<&ProfilerOptions::filepath>("Path of the trace, such as \"trace.json\".", Need::required),
-                       option<&ProfilerOptions::profiling_start>("Index of the first profiled step of the fit."),
-                       option<&ProfilerOptions::profiling_end>("Index after the last one."),
-                       option<&ProfilerOptions::sync_timings>("Whether a GPU's instructions are timed one by one."),
-                       option<&ProfilerOptions::open>("Function that opens the file instead of the host."));
+  template <class O = ProfilerOptions> static constexpr auto fields() {
+    return option_rows(option<&O::filepath>("Path of the trace, such as \"trace.json\".", Need::required),
+                       option<&O::profiling_start>("Index of the first profiled step of the fit."),
+                       option<&O::profiling_end>("Index after the last one."),
+                       option<&O::sync_timings>("Whether a GPU's instructions are timed one by one."),
+                       option<&O::open>("Function that opens the file instead of the host."));
   }
 };
 

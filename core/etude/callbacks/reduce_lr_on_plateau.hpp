@@ -23,17 +23,16 @@ struct ReduceLROnPlateauOptions {
   /// The receivers of messages and warnings; stdout and stderr if empty.
   TextSink print = {}, warn = {};
 
-  static constexpr auto fields() {
+  template <class O = ReduceLROnPlateauOptions> static constexpr auto fields() {
     return option_rows(
-        option<&ReduceLROnPlateauOptions::monitor>("Name of the monitored log."),
-        option<&ReduceLROnPlateauOptions::factor>("Factor by which the learning rate is multiplied."),
-        option<&ReduceLROnPlateauOptions::patience>("Epochs without improvement after which it is reduced."),
-        option<&ReduceLROnPlateauOptions::verbose>("1: prints when it reduces the learning rate."),
-        option<&ReduceLROnPlateauOptions::mode>(
-            "Whether less (\"min\") or more (\"max\") is better; \"auto\" depends on the name."),
-        option<&ReduceLROnPlateauOptions::min_delta>("Smallest change that counts as an improvement."),
-        option<&ReduceLROnPlateauOptions::cooldown>("Epochs after a reduction without another one."),
-        option<&ReduceLROnPlateauOptions::min_lr>("Smallest learning rate."));
+        option<&O::monitor>("Name of the monitored log."),
+        option<&O::factor>("Factor by which the learning rate is multiplied."),
+        option<&O::patience>("Epochs without improvement after which it is reduced."),
+        option<&O::verbose>("1: prints when it reduces the learning rate."),
+        option<&O::mode>("Whether less (\"min\") or more (\"max\") is better; \"auto\" depends on the name."),
+        option<&O::min_delta>("Smallest change that counts as an improvement."),
+        option<&O::cooldown>("Epochs after a reduction without another one."),
+        option<&O::min_lr>("Smallest learning rate."));
   }
 };
 

@@ -24,14 +24,12 @@ struct RemoteMonitorOptions {
   /// The receiver of warnings; stderr if empty.
   TextSink warn = {};
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&RemoteMonitorOptions::root>("URL of the server."),
-        option<&RemoteMonitorOptions::path>("Path that is appended to it."),
-        option<&RemoteMonitorOptions::field>("Name of the form field that holds the logs."),
-        option<&RemoteMonitorOptions::headers>("Headers of the requests."),
-        option<&RemoteMonitorOptions::send_as_json>("Whether the logs are sent as JSON rather than as a form."),
-        option<&RemoteMonitorOptions::post>("Function that sends the request instead of the host."));
+  template <class O = RemoteMonitorOptions> static constexpr auto fields() {
+    return option_rows(option<&O::root>("URL of the server."), option<&O::path>("Path that is appended to it."),
+                       option<&O::field>("Name of the form field that holds the logs."),
+                       option<&O::headers>("Headers of the requests."),
+                       option<&O::send_as_json>("Whether the logs are sent as JSON rather than as a form."),
+                       option<&O::post>("Function that sends the request instead of the host."));
   }
 };
 

@@ -13,8 +13,8 @@ struct SwapEMAWeightsOptions {
   /// until the next epoch begins.
   bool swap_on_epoch = false;
 
-  static constexpr auto fields() {
-    return option_rows(option<&SwapEMAWeightsOptions::swap_on_epoch>(
+  template <class O = SwapEMAWeightsOptions> static constexpr auto fields() {
+    return option_rows(option<&O::swap_on_epoch>(
         "Whether the model has the averages from the end of each epoch until the next one begins."));
   }
 };

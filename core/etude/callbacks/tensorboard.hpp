@@ -38,17 +38,16 @@ struct TensorBoardOptions {
   /// Opens the files; host().files if empty.
   OpenFile open = {};
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&TensorBoardOptions::log_dir>("Folder of the event files."),
-        option<&TensorBoardOptions::histogram_freq>("Epochs between histograms of the weights; 0: none."),
-        option<&TensorBoardOptions::write_graph>("Not supported: must be false."),
-        option<&TensorBoardOptions::write_images>("Not supported: must be false."),
-        option<&TensorBoardOptions::write_steps_per_second>("Whether the steps per second are written."),
-        option<&TensorBoardOptions::update_freq>("\"epoch\", \"batch\", or a number of batches between writes."),
-        option<&TensorBoardOptions::profile_batch>("Not supported: must be 0."),
-        option<&TensorBoardOptions::embeddings_freq>("Not supported: must be 0."),
-        option<&TensorBoardOptions::open>("Function that opens the files instead of the host."));
+  template <class O = TensorBoardOptions> static constexpr auto fields() {
+    return option_rows(option<&O::log_dir>("Folder of the event files."),
+                       option<&O::histogram_freq>("Epochs between histograms of the weights; 0: none."),
+                       option<&O::write_graph>("Not supported: must be false."),
+                       option<&O::write_images>("Not supported: must be false."),
+                       option<&O::write_steps_per_second>("Whether the steps per second are written."),
+                       option<&O::update_freq>("\"epoch\", \"batch\", or a number of batches between writes."),
+                       option<&O::profile_batch>("Not supported: must be 0."),
+                       option<&O::embeddings_freq>("Not supported: must be 0."),
+                       option<&O::open>("Function that opens the files instead of the host."));
   }
 };
 

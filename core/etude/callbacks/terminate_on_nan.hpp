@@ -13,8 +13,8 @@ struct TerminateOnNaNOptions {
   /// The receiver of the message; stdout if empty.
   TextSink print = {};
 
-  static constexpr auto fields() {
-    return option_rows(option<&TerminateOnNaNOptions::raise_error>("Whether fit raises an error instead of ending."));
+  template <class O = TerminateOnNaNOptions> static constexpr auto fields() {
+    return option_rows(option<&O::raise_error>("Whether fit raises an error instead of ending."));
   }
 };
 

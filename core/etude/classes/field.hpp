@@ -11,12 +11,13 @@
 ///     struct DropoutOptions {
 ///       double rate = 0;
 ///       std::string name = {};
-///       static constexpr auto fields() {
-///         return option_rows(option<&DropoutOptions::rate>("Fraction of the inputs that are set to 0.",
-///         Need::required),
-///                            option<&DropoutOptions::name>("Name of the layer."));
+///       template <class O = DropoutOptions> static constexpr auto fields() {
+///         return option_rows(option<&O::rate>("Fraction of the inputs that are set to 0.", Need::required),
+///                            option<&O::name>("Name of the layer."));
 ///       }
 ///     };
+///
+/// The function may be a template, as here: then only a program that uses the rows compiles them.
 ///
 /// Configs, JavaScript and the reference read and write options through these rows. A struct may include the rows of
 /// its base, if that is its only base.

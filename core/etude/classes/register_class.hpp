@@ -23,8 +23,8 @@ using KindOf = typename decltype(make_object<Class>(std::declval<OptionsOf<Class
 ///     struct GainOptions {
 ///       double factor = 1;
 ///       std::string name = {}, dtype = {};
-///       static constexpr auto fields() {
-///         return option_rows(option<&GainOptions::factor>("Factor of the inputs."), layer_fields<GainOptions>());
+///       template <class O = GainOptions> static constexpr auto fields() {
+///         return option_rows(option<&O::factor>("Factor of the inputs."), layer_fields<O>());
 ///       }
 ///     };
 ///     class Gain : public Layer {

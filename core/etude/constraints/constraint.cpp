@@ -7,6 +7,7 @@
 #include "etude/base/backend.hpp"
 #include "etude/base/error.hpp"
 #include "etude/classes/class_table.hpp"
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"

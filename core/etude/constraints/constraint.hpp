@@ -22,16 +22,16 @@ namespace constraints {
 struct MaxNormOptions {
   double max_value = 2;
   Integers axis = 0;
-  static constexpr auto fields() {
-    return option_rows(option<&MaxNormOptions::max_value>("Largest norm."),
-                       option<&MaxNormOptions::axis>("Axes of the weight over which a norm is computed."));
+  template <class O = MaxNormOptions> static constexpr auto fields() {
+    return option_rows(option<&O::max_value>("Largest norm."),
+                       option<&O::axis>("Axes of the weight over which a norm is computed."));
   }
 };
 struct MinMaxNormOptions {
   double min_value = 0, max_value = 1, rate = 1;
   Integers axis = 0;
-  static constexpr auto fields() {
-    using Options = MinMaxNormOptions;
+  template <class O = MinMaxNormOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::min_value>("Smallest norm."), option<&Options::max_value>("Largest norm."),
                        option<&Options::rate>("Fraction of the way to these bounds that a step goes, from 0 to 1."),
                        option<&Options::axis>("Axes of the weight over which a norm is computed."));
@@ -39,8 +39,8 @@ struct MinMaxNormOptions {
 };
 struct UnitNormOptions {
   Integers axis = 0;
-  static constexpr auto fields() {
-    return option_rows(option<&UnitNormOptions::axis>("Axes of the weight over which a norm is computed."));
+  template <class O = UnitNormOptions> static constexpr auto fields() {
+    return option_rows(option<&O::axis>("Axes of the weight over which a norm is computed."));
   }
 };
 

@@ -22,9 +22,9 @@ struct NormalizeOptions {
   /// The order p of the norm: 1, 2, infinity, or any positive number.
   double order = 2;
 
-  static constexpr auto fields() {
-    return option_rows(option<&NormalizeOptions::axis>("Axis along which each vector is divided by its norm."),
-                       option<&NormalizeOptions::order>("Order of the norm: 1, 2, infinity, or any positive number."));
+  template <class O = NormalizeOptions> static constexpr auto fields() {
+    return option_rows(option<&O::axis>("Axis along which each vector is divided by its norm."),
+                       option<&O::order>("Order of the norm: 1, 2, infinity, or any positive number."));
   }
 };
 

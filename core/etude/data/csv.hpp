@@ -29,14 +29,14 @@ struct CsvOptions {
   /// The value of an empty field. Without it, an empty field is an error.
   std::optional<double> missing = {};
 
-  static constexpr auto fields() {
+  template <class O = CsvOptions> static constexpr auto fields() {
     return option_rows(
-        option<&CsvOptions::delimiter>("The character between the fields of a line."),
-        option<&CsvOptions::header>("Whether the first line holds the names of the columns."),
-        option<&CsvOptions::columns>("Columns of x, by name or number. Default: all but the label."),
-        option<&CsvOptions::label>("Column of y, by name or number. Default: none."),
-        option<&CsvOptions::class_names>("Names of the classes, where labels are text, in the order of their numbers."),
-        option<&CsvOptions::missing>("Value of empty fields. Default: they are an error."));
+        option<&O::delimiter>("The character between the fields of a line."),
+        option<&O::header>("Whether the first line holds the names of the columns."),
+        option<&O::columns>("Columns of x, by name or number. Default: all but the label."),
+        option<&O::label>("Column of y, by name or number. Default: none."),
+        option<&O::class_names>("Names of the classes, where labels are text, in the order of their numbers."),
+        option<&O::missing>("Value of empty fields. Default: they are an error."));
   }
 };
 

@@ -155,7 +155,8 @@ Dataset Dataset::unbatch() const { return after(stages::unbatch(node_), stage(&D
 
 Dataset Dataset::shuffle(std::int64_t buffer_size, const DatasetShuffleOptions& options) const {
   check_at_least(1, "Dataset.shuffle", "buffer_size", buffer_size);
-  return after(stages::shuffle(node_, buffer_size, options), stage(&Dataset::shuffle, buffer_size, options));
+  return after(stages::shuffle(node_, buffer_size, options.seed, options.reshuffle_each_iteration),
+               stage(&Dataset::shuffle, buffer_size, options));
 }
 
 Dataset Dataset::repeat(std::int64_t count) const {

@@ -28,10 +28,9 @@ struct DatasetShuffleOptions {
   /// Whether each iteration has a new order.
   bool reshuffle_each_iteration = true;
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&DatasetShuffleOptions::seed>("Seed of the order. Default: derived from the global seed."),
-        option<&DatasetShuffleOptions::reshuffle_each_iteration>("Whether each iteration has an order of its own."));
+  template <class O = DatasetShuffleOptions> static constexpr auto fields() {
+    return option_rows(option<&O::seed>("Seed of the order. Default: derived from the global seed."),
+                       option<&O::reshuffle_each_iteration>("Whether each iteration has an order of its own."));
   }
 };
 
@@ -43,8 +42,8 @@ struct DatasetOptions {
   /// each process, else "data". One process ignores it.
   std::string auto_shard_policy = "auto";
 
-  static constexpr auto fields() {
-    return option_rows(option<&DatasetOptions::auto_shard_policy>(
+  template <class O = DatasetOptions> static constexpr auto fields() {
+    return option_rows(option<&O::auto_shard_policy>(
         "How several processes divide the dataset: \"auto\", \"data\", \"file\" or \"off\"."));
   }
 };

@@ -3,6 +3,7 @@
 
 #include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
+#include "etude/data/dataset.hpp"
 #include "etude/data/detail/dataset_stages.hpp"
 #include "etude/data/detail/element.hpp"
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "etude/base/detail/checked.hpp"
+#include "etude/data/dataset.hpp"
 #include "etude/data/detail/dataset_stages.hpp"
 #include "etude/data/detail/element.hpp"
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/data/dataset.hpp"
 #include "etude/data/detail/dataset_stages.hpp"
 
 namespace etude::stages {
@@ -84,25 +85,27 @@ class ShuffleIterator : public ElementIterator {
 struct Shuffled : DatasetNode {
   DatasetNodePtr input;
   std::int64_t buffer_size;
-  DatasetShuffleOptions options;
+  std::uint64_t seed;
+  bool reshuffle_each_iteration;
 
-  Shuffled(DatasetNodePtr i, std::int64_t b, const DatasetShuffleOptions& o)
-      : input(std::move(i)), buffer_size(b), options(o) {}
+  Shuffled(DatasetNodePtr i, std::int64_t b, std::uint64_t s, bool r)
+      : input(std::move(i)), buffer_size(b), seed(s), reshuffle_each_iteration(r) {}
   std::int64_t cardinality() const override { return input->cardinality(); }
   bool asynchronous() const override { return input->asynchronous(); }
   ElementIteratorPtr iterate(std::uint64_t iteration) const override {
-    const auto order = static_cast<std::uint32_t>(options.reshuffle_each_iteration ? iteration : 0);
+    const auto order = static_cast<std::uint32_t>(reshuffle_each_iteration ? iteration : 0);
     return std::make_unique<ShuffleIterator>(input->iterate(iteration), input->cardinality(), buffer_size,
-                                             Random(options.seed, RandomStream::shuffle, order));
+                                             Random(seed, RandomStream::shuffle, order));
   }
 };
 
 }  // namespace
 
-DatasetNodePtr shuffle(DatasetNodePtr input, std::int64_t buffer_size, const DatasetShuffleOptions& options) {
+DatasetNodePtr shuffle(DatasetNodePtr input, std::int64_t buffer_size, std::uint64_t seed,
+                       bool reshuffle_each_iteration) {
   check(buffer_size <= std::numeric_limits<std::uint32_t>::max(), ErrorKind::value, "Dataset.shuffle",
         "buffer_size = ", buffer_size, " - expected fewer than 2^32 - choose a smaller one.");
-  return std::make_shared<Shuffled>(std::move(input), buffer_size, options);
+  return std::make_shared<Shuffled>(std::move(input), buffer_size, seed, reshuffle_each_iteration);
 }
 
 }  // namespace etude::stages

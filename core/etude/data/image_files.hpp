@@ -52,8 +52,8 @@ struct ImageDatasetOptions {
   /// Whether the numbers of files and of classes are printed.
   bool verbose = true;
 
-  static constexpr auto fields() {
-    using Options = ImageDatasetOptions;
+  template <class O = ImageDatasetOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         class_fields<Options>(), option<&Options::color_mode>("\"rgb\", \"rgba\" or \"grayscale\"."),
         option<&Options::batch_size>("Images of a batch; null: the elements are single images. Default: 32."),

@@ -36,8 +36,8 @@ struct LoadImgOptions {
   /// Whether margins are cut off that do not fit the aspect ratio of target_size.
   bool keep_aspect_ratio = false;
 
-  static constexpr auto fields() {
-    using Options = LoadImgOptions;
+  template <class O = LoadImgOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::color_mode>("\"rgb\", \"rgba\" or \"grayscale\": 3, 4 or 1 channels."),
         option<&Options::target_size>(

@@ -25,14 +25,13 @@ struct PadSequencesOptions {
   /// The number that fills shorter sequences.
   double value = 0;
 
-  static constexpr auto fields() {
+  template <class O = PadSequencesOptions> static constexpr auto fields() {
     return option_rows(
-        option<&PadSequencesOptions::maxlen>("Length of all rows. Default: that of the longest sequence."),
-        option<&PadSequencesOptions::dtype>("Dtype of the result."),
-        option<&PadSequencesOptions::padding>("Where shorter sequences are padded: \"pre\", in front, or \"post\"."),
-        option<&PadSequencesOptions::truncating>(
-            "Where longer sequences are cut: \"pre\", at their beginning, or \"post\"."),
-        option<&PadSequencesOptions::value>("Number that fills shorter sequences."));
+        option<&O::maxlen>("Length of all rows. Default: that of the longest sequence."),
+        option<&O::dtype>("Dtype of the result."),
+        option<&O::padding>("Where shorter sequences are padded: \"pre\", in front, or \"post\"."),
+        option<&O::truncating>("Where longer sequences are cut: \"pre\", at their beginning, or \"post\"."),
+        option<&O::value>("Number that fills shorter sequences."));
   }
 };
 
@@ -60,16 +59,15 @@ struct TimeseriesOptions {
   /// The first step that is used, and the step before which the windows end.
   std::optional<std::int64_t> start_index = {}, end_index = {};
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&TimeseriesOptions::sequence_length>("Steps of each window.", Need::required),
-        option<&TimeseriesOptions::sequence_stride>("Steps from the beginning of a window to that of the next."),
-        option<&TimeseriesOptions::sampling_rate>("Steps from one step of a window to the next."),
-        option<&TimeseriesOptions::batch_size>("Windows per batch; null for single windows. Default: 128."),
-        option<&TimeseriesOptions::shuffle>("Whether each iteration has the windows in another random order."),
-        option<&TimeseriesOptions::seed>("Seed of the order. Default: derived from the global seed."),
-        option<&TimeseriesOptions::start_index>("First step that is used. Default: 0."),
-        option<&TimeseriesOptions::end_index>("Step before which the last window ends. Default: the end."));
+  template <class O = TimeseriesOptions> static constexpr auto fields() {
+    return option_rows(option<&O::sequence_length>("Steps of each window.", Need::required),
+                       option<&O::sequence_stride>("Steps from the beginning of a window to that of the next."),
+                       option<&O::sampling_rate>("Steps from one step of a window to the next."),
+                       option<&O::batch_size>("Windows per batch; null for single windows. Default: 128."),
+                       option<&O::shuffle>("Whether each iteration has the windows in another random order."),
+                       option<&O::seed>("Seed of the order. Default: derived from the global seed."),
+                       option<&O::start_index>("First step that is used. Default: 0."),
+                       option<&O::end_index>("Step before which the last window ends. Default: the end."));
   }
 };
 
@@ -94,15 +92,14 @@ struct SkipgramsOptions {
   /// The seed of all draws.
   std::optional<std::int64_t> seed = {};
 
-  static constexpr auto fields() {
+  template <class O = SkipgramsOptions> static constexpr auto fields() {
     return option_rows(
-        option<&SkipgramsOptions::window_size>("Largest distance, in words, between the words of a couple."),
-        option<&SkipgramsOptions::negative_samples>("Random couples for each couple of the sequence."),
-        option<&SkipgramsOptions::shuffle>("Whether the couples are in a random order."),
-        option<&SkipgramsOptions::categorical>("Whether labels are one-hot rows instead of 0 and 1."),
-        option<&SkipgramsOptions::sampling_table>(
-            "Probability that a word is used, by its number. Default: all are used."),
-        option<&SkipgramsOptions::seed>("Seed of the draws. Default: derived from the global seed."));
+        option<&O::window_size>("Largest distance, in words, between the words of a couple."),
+        option<&O::negative_samples>("Random couples for each couple of the sequence."),
+        option<&O::shuffle>("Whether the couples are in a random order."),
+        option<&O::categorical>("Whether labels are one-hot rows instead of 0 and 1."),
+        option<&O::sampling_table>("Probability that a word is used, by its number. Default: all are used."),
+        option<&O::seed>("Seed of the draws. Default: derived from the global seed."));
   }
 };
 

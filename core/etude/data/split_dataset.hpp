@@ -19,14 +19,14 @@ struct SplitDatasetOptions {
   /// The seed of the order.
   std::optional<std::int64_t> seed = {};
 
-  static constexpr auto fields() {
+  template <class O = SplitDatasetOptions> static constexpr auto fields() {
     return option_rows(
-        option<&SplitDatasetOptions::left_size>(
+        option<&O::left_size>(
             "Size of the left part: a fraction below 1, or a number of elements. Default: what the right one leaves."),
-        option<&SplitDatasetOptions::right_size>(
+        option<&O::right_size>(
             "Size of the right part: a fraction below 1, or a number of elements. Default: what the left one leaves."),
-        option<&SplitDatasetOptions::shuffle>("Whether the elements are in a random order before they are divided."),
-        option<&SplitDatasetOptions::seed>("Seed of the order. Default: derived from the global seed."));
+        option<&O::shuffle>("Whether the elements are in a random order before they are divided."),
+        option<&O::seed>("Seed of the order. Default: derived from the global seed."));
   }
 };
 

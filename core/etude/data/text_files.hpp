@@ -33,8 +33,8 @@ struct TextDatasetOptions {
   /// Whether links to folders inside the classes are followed.
   bool follow_links = false;
 
-  static constexpr auto fields() {
-    using Options = TextDatasetOptions;
+  template <class O = TextDatasetOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         class_fields<Options>(),
         option<&Options::max_length>("Most bytes of a text; a character that they cut is left out. Default: no limit."),

@@ -6,6 +6,7 @@
 
 #include "etude/execution/attention_pattern.hpp"
 #include "etude/execution/id_vector.hpp"
+#include "etude/graph/detail/node.hpp"
 #include "etude/graph/graph.hpp"
 
 namespace etude {

@@ -1,6 +1,7 @@
 #include "etude/execution/eager.hpp"
 
 #include "etude/execution/plan.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 

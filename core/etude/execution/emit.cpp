@@ -4,6 +4,7 @@
 
 #include "etude/execution/emit_loop.hpp"
 #include "etude/execution/lowering.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 

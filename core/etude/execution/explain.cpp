@@ -7,6 +7,7 @@
 
 #include "etude/base/detail/number.hpp"
 #include "etude/execution/cost.hpp"
+#include "etude/graph/detail/op.hpp"
 
 namespace etude {
 

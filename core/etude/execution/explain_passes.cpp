@@ -6,6 +6,7 @@
 #include "etude/execution/find_dataflow.hpp"
 #include "etude/execution/form_groups.hpp"
 #include "etude/execution/place.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {

@@ -7,6 +7,7 @@
 #include "etude/execution/matrix_product.hpp"
 #include "etude/execution/node_kinds.hpp"
 #include "etude/execution/strided_source.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {

@@ -8,6 +8,7 @@
 #include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"
 #include "etude/execution/window_shapes.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "etude/graph/detail/node.hpp"
+
 namespace etude {
 namespace {
 

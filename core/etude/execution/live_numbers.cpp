@@ -5,6 +5,7 @@
 #include <map>
 
 #include "etude/execution/node_kinds.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {

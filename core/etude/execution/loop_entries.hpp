@@ -4,6 +4,7 @@
 
 #include "etude/base/detail/checked.hpp"
 #include "etude/graph/detail/loop.hpp"
+#include "etude/graph/detail/node.hpp"
 
 /// The rows of entries that hold the Values of a loop.
 namespace etude {

@@ -7,6 +7,7 @@
 #include "etude/execution/access.hpp"
 #include "etude/execution/matrix_product.hpp"
 #include "etude/execution/window_shapes.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "etude/execution/placement.hpp"
+#include "etude/graph/detail/node.hpp"
 
 /// Lowers each op that a kernel computes to an instruction.
 namespace etude {

@@ -4,6 +4,7 @@
 
 #include "etude/execution/access.hpp"
 #include "etude/execution/strided_source.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 

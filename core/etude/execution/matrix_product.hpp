@@ -2,6 +2,7 @@
 
 #include "etude/execution/dataflow.hpp"
 #include "etude/execution/instruction.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 

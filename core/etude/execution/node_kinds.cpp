@@ -1,6 +1,7 @@
 #include "etude/execution/node_kinds.hpp"
 
 #include "etude/execution/instruction.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 

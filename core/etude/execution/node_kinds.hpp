@@ -1,5 +1,6 @@
 #pragma once
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/graph/graph.hpp"
 
 /// Properties of nodes for the compiler: whether a node needs memory, and what can compute it.

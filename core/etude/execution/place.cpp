@@ -7,6 +7,7 @@
 #include "etude/execution/lowering.hpp"
 #include "etude/execution/memory.hpp"
 #include "etude/execution/reuse_blocks.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 

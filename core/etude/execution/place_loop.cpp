@@ -7,6 +7,7 @@
 #include "etude/base/detail/checked.hpp"
 #include "etude/execution/independent_rows.hpp"
 #include "etude/execution/loop_entries.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {

@@ -8,6 +8,7 @@
 #include "etude/base/detail/denormals.hpp"
 #include "etude/base/error.hpp"
 #include "etude/execution/compile.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {

@@ -9,6 +9,7 @@
 #include "etude/base/shape.hpp"
 #include "etude/execution/operand.hpp"
 #include "etude/graph/detail/elementwise.hpp"
+#include "etude/graph/detail/op.hpp"
 
 /// The programs of elementwise steps that a plan contains.
 namespace etude::instruction {

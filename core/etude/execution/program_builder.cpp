@@ -8,6 +8,7 @@
 #include "etude/execution/access.hpp"
 #include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 
@@ -22,7 +23,7 @@ namespace {
 using instruction::opcode_of;
 
 std::optional<Opcode> opcode_of(const Op& op) {
-  static constexpr auto codes = for_alternatives<Op>([]<class O>() -> std::optional<Opcode> {
+  static constexpr auto codes = for_alternatives<OpVariant>([]<class O>() -> std::optional<Opcode> {
     if constexpr (is_elementwise<O>)
       return opcode_of<O>();
     else

@@ -6,6 +6,7 @@
 #include "etude/base/detail/alternatives.hpp"
 #include "etude/execution/live_numbers.hpp"
 #include "etude/execution/node_kinds.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {
@@ -25,7 +26,7 @@ IdFlags find_escapes(const Fused& fused, const Wanted& wanted) {
 }
 
 bool is_cheap(const Op& op) {
-  static constexpr auto cheap = for_alternatives<Op>([]<class O>() {
+  static constexpr auto cheap = for_alternatives<OpVariant>([]<class O>() {
     if constexpr (is_elementwise<O>)
       return O::traits.cheap;
     else

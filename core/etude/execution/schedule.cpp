@@ -11,6 +11,7 @@
 #include "etude/base/detail/device_libraries.hpp"
 #include "etude/execution/find_attention.hpp"
 #include "etude/execution/node_kinds.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {

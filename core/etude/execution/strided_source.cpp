@@ -1,6 +1,7 @@
 #include "etude/execution/strided_source.hpp"
 
 #include "etude/execution/access.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 

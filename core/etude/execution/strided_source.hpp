@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "etude/execution/dataflow.hpp"
+#include "etude/graph/detail/node.hpp"
 
 /// Where kernels that read through strides find the elements of a Value.
 namespace etude {

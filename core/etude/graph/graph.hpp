@@ -4,6 +4,7 @@
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,13 +13,17 @@
 #include <utility>
 #include <vector>
 
-#include "etude/graph/detail/op.hpp"
+#include "etude/base/dtype.hpp"
+#include "etude/base/shape.hpp"
+#include "etude/base/tensor.hpp"
+#include "etude/graph/detail/node_id.hpp"
+#include "etude/graph/variable.hpp"
 
 namespace etude {
 
 class Graph;
-/// The number of a node in its graph.
-using NodeId = std::int32_t;
+class Op;
+struct Node;
 
 /// A symbolic value in a Graph, with which a step computes while it is traced. It has a shape and a dtype; it has data
 /// only when a plan runs. It may have a mask: a boolean Value of its leading axes, true for entries that count.
@@ -93,18 +98,6 @@ struct Shard {
   /// The elements for the whole batch, of a tensor that has this shape for the shard: as many for each row, or, if the
   /// tensor does not consist of rows, for each replica.
   std::int64_t whole_size(const Shape& shape) const;
-};
-
-/// An op in a graph, with its operands.
-struct Node {
-  /// What is computed.
-  Op op;
-  /// The nodes of its operands.
-  std::vector<NodeId> inputs;
-  /// The extents of its result.
-  Shape shape;
-  /// The element type of its result.
-  DType dtype;
 };
 
 /// The valid range of labels or indices in a step: integers 0 … count - 1. The host checks its own before the step
@@ -199,9 +192,9 @@ class Graph {
   /// The variables that the trace assigns.
   const std::vector<Assignment>& assignments() const { return assignments_; }
   /// References to nodes stay valid while others are appended.
-  const std::deque<Node>& nodes() const { return nodes_; }
+  const std::deque<Node>& nodes() const { return *nodes_; }
   /// The node of that number.
-  const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+  const Node& node(NodeId id) const;
   /// The number of inputs.
   int input_count() const { return input_count_; }
 
@@ -232,7 +225,7 @@ class Graph {
 
   Shard shard_;
   bool multiplies_halves_;
-  std::deque<Node> nodes_;
+  std::unique_ptr<std::deque<Node>> nodes_;
   std::vector<bool> varies_;  ///< by node, if there are several replicas
   std::vector<Assignment> assignments_;
   std::unordered_multimap<std::size_t, NodeId> known_;

@@ -53,29 +53,26 @@ class ConstantValue {
 
 struct ConstantOptions {
   ConstantValue value = 0;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&ConstantOptions::value>("Number, or array that is broadcast to the shape of the weight."));
+  template <class O = ConstantOptions> static constexpr auto fields() {
+    return option_rows(option<&O::value>("Number, or array that is broadcast to the shape of the weight."));
   }
 };
 struct RandomOptions {
   double mean = 0, stddev = 0.05;
   std::optional<std::int64_t> seed{};
-  static constexpr auto fields() {
-    return option_rows(
-        option<&RandomOptions::mean>("Mean of the normal distribution."),
-        option<&RandomOptions::stddev>("Standard deviation of the normal distribution."),
-        option<&RandomOptions::seed>("Seed of the random draws. Default: derived from the global seed."));
+  template <class O = RandomOptions> static constexpr auto fields() {
+    return option_rows(option<&O::mean>("Mean of the normal distribution."),
+                       option<&O::stddev>("Standard deviation of the normal distribution."),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."));
   }
 };
 struct UniformOptions {
   double minval = -0.05, maxval = 0.05;
   std::optional<std::int64_t> seed{};
-  static constexpr auto fields() {
-    return option_rows(
-        option<&UniformOptions::minval>("Lower bound of the values."),
-        option<&UniformOptions::maxval>("Upper bound of the values."),
-        option<&UniformOptions::seed>("Seed of the random draws. Default: derived from the global seed."));
+  template <class O = UniformOptions> static constexpr auto fields() {
+    return option_rows(option<&O::minval>("Lower bound of the values."),
+                       option<&O::maxval>("Upper bound of the values."),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."));
   }
 };
 /// The rows of those whose variance depends on the shape of the weight.
@@ -89,16 +86,15 @@ template <class Options> constexpr auto scaled_fields() {
 struct ScaledOptions {
   std::optional<std::int64_t> seed{};
   Integers input_axes = {}, output_axes = {};
-  static constexpr auto fields() { return option_rows(scaled_fields<ScaledOptions>()); }
+  template <class O = ScaledOptions> static constexpr auto fields() { return option_rows(scaled_fields<O>()); }
 };
 
 struct OrthogonalOptions {
   double gain = 1;
   std::optional<std::int64_t> seed{};
-  static constexpr auto fields() {
-    return option_rows(
-        option<&OrthogonalOptions::gain>("Factor of the matrix."),
-        option<&OrthogonalOptions::seed>("Seed of the random draws. Default: derived from the global seed."));
+  template <class O = OrthogonalOptions> static constexpr auto fields() {
+    return option_rows(option<&O::gain>("Factor of the matrix."),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."));
   }
 };
 
@@ -108,8 +104,8 @@ struct VarianceScalingOptions {
   std::string distribution = "truncated_normal";
   std::optional<std::int64_t> seed{};
   Integers input_axes = {}, output_axes = {};
-  static constexpr auto fields() {
-    using Options = VarianceScalingOptions;
+  template <class O = VarianceScalingOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::scale>("Factor of the variance."),
         option<&Options::mode>("By what the variance is divided: \"fan_in\", the number of inputs of a result; "
@@ -121,14 +117,16 @@ struct VarianceScalingOptions {
 };
 struct IdentityOptions {
   double gain = 1;
-  static constexpr auto fields() { return option_rows(option<&IdentityOptions::gain>("Factor of the matrix.")); }
+  template <class O = IdentityOptions> static constexpr auto fields() {
+    return option_rows(option<&O::gain>("Factor of the matrix."));
+  }
 };
 struct STFTOptions {
   std::string side = "real";
   std::optional<std::string> window = "hann", scaling = "density";
   bool periodic = false;
-  static constexpr auto fields() {
-    using Options = STFTOptions;
+  template <class O = STFTOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::side>("\"real\" or \"imag\": the part of the transform."),
         option<&Options::window>("Window of a frame: \"hann\", \"hamming\", \"blackman\", \"blackmanharris\", "

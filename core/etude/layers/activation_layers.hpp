@@ -16,11 +16,10 @@ struct ReLUOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&ReLUOptions::max_value>("Largest result. Default: no limit."),
-                       option<&ReLUOptions::negative_slope>("Slope below the threshold."),
-                       option<&ReLUOptions::threshold>("Value below which the slope applies."),
-                       layer_fields<ReLUOptions>());
+  template <class O = ReLUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::max_value>("Largest result. Default: no limit."),
+                       option<&O::negative_slope>("Slope below the threshold."),
+                       option<&O::threshold>("Value below which the slope applies."), layer_fields<O>());
   }
 };
 
@@ -42,8 +41,8 @@ struct LeakyReLUOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&LeakyReLUOptions::negative_slope>("Slope below 0."), layer_fields<LeakyReLUOptions>());
+  template <class O = LeakyReLUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::negative_slope>("Slope below 0."), layer_fields<O>());
   }
 };
 
@@ -70,12 +69,11 @@ struct PReLUOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&PReLUOptions::alpha_initializer>("Initial values of the slopes."),
-                       option<&PReLUOptions::alpha_regularizer>("Penalty on the slopes, which is added to the loss."),
-                       option<&PReLUOptions::alpha_constraint>("Constraint of the slopes, applied after each update."),
-                       option<&PReLUOptions::shared_axes>("Axes along which slopes are shared, from 1."),
-                       layer_fields<PReLUOptions>());
+  template <class O = PReLUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::alpha_initializer>("Initial values of the slopes."),
+                       option<&O::alpha_regularizer>("Penalty on the slopes, which is added to the loss."),
+                       option<&O::alpha_constraint>("Constraint of the slopes, applied after each update."),
+                       option<&O::shared_axes>("Axes along which slopes are shared, from 1."), layer_fields<O>());
   }
 };
 
@@ -104,8 +102,8 @@ struct ELUOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&ELUOptions::alpha>("Scale of the exponential below 0."), layer_fields<ELUOptions>());
+  template <class O = ELUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::alpha>("Scale of the exponential below 0."), layer_fields<O>());
   }
 };
 
@@ -126,9 +124,8 @@ struct ThresholdedReLUOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&ThresholdedReLUOptions::theta>("Value up to which the result is 0."),
-                       layer_fields<ThresholdedReLUOptions>());
+  template <class O = ThresholdedReLUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::theta>("Value up to which the result is 0."), layer_fields<O>());
   }
 };
 
@@ -152,9 +149,9 @@ struct SoftmaxOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&SoftmaxOptions::axis>("Axis along which the results have a sum of 1, or several."),
-                       layer_fields<SoftmaxOptions>());
+  template <class O = SoftmaxOptions> static constexpr auto fields() {
+    return option_rows(option<&O::axis>("Axis along which the results have a sum of 1, or several."),
+                       layer_fields<O>());
   }
 };
 

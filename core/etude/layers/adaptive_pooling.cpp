@@ -47,4 +47,17 @@ Value AdaptivePooling::pooled(Value x, std::ptrdiff_t axis, std::int64_t count) 
   return ops::concatenate(windows, axis);
 }
 
+AdaptiveAveragePooling1D::AdaptiveAveragePooling1D(const AdaptivePoolingOptions& options)
+    : AdaptivePooling(class_entry<AdaptiveAveragePooling1D>, options, 1, Kind::average) {}
+AdaptiveAveragePooling2D::AdaptiveAveragePooling2D(const AdaptivePoolingOptions& options)
+    : AdaptivePooling(class_entry<AdaptiveAveragePooling2D>, options, 2, Kind::average) {}
+AdaptiveAveragePooling3D::AdaptiveAveragePooling3D(const AdaptivePoolingOptions& options)
+    : AdaptivePooling(class_entry<AdaptiveAveragePooling3D>, options, 3, Kind::average) {}
+AdaptiveMaxPooling1D::AdaptiveMaxPooling1D(const AdaptivePoolingOptions& options)
+    : AdaptivePooling(class_entry<AdaptiveMaxPooling1D>, options, 1, Kind::max) {}
+AdaptiveMaxPooling2D::AdaptiveMaxPooling2D(const AdaptivePoolingOptions& options)
+    : AdaptivePooling(class_entry<AdaptiveMaxPooling2D>, options, 2, Kind::max) {}
+AdaptiveMaxPooling3D::AdaptiveMaxPooling3D(const AdaptivePoolingOptions& options)
+    : AdaptivePooling(class_entry<AdaptiveMaxPooling3D>, options, 3, Kind::max) {}
+
 }  // namespace etude

@@ -13,12 +13,12 @@ struct AdaptivePoolingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&AdaptivePoolingOptions::output_size>(
-                           "Extent of the result along each axis, or one number for all.", Need::required),
-                       option<&AdaptivePoolingOptions::data_format>(
-                           "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-                       layer_fields<AdaptivePoolingOptions>());
+  template <class O = AdaptivePoolingOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::output_size>("Extent of the result along each axis, or one number for all.", Need::required),
+        option<&O::data_format>(
+            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+        layer_fields<O>());
   }
 };
 
@@ -54,8 +54,7 @@ class AdaptiveAveragePooling1D : public AdaptivePooling {
       .name = "AdaptiveAveragePooling1D",
       .text = "Mean of windows that divide steps: [batch, steps, channels] -> [batch, output_size, channels].",
       .example = R"({"output_size": 2})"};
-  explicit AdaptiveAveragePooling1D(const AdaptivePoolingOptions& options)
-      : AdaptivePooling(class_entry<AdaptiveAveragePooling1D>, options, 1, Kind::average) {}
+  explicit AdaptiveAveragePooling1D(const AdaptivePoolingOptions& options);
 };
 /// Source: keras/src/layers/pooling/adaptive_average_pooling2d.py.
 class AdaptiveAveragePooling2D : public AdaptivePooling {
@@ -65,8 +64,7 @@ class AdaptiveAveragePooling2D : public AdaptivePooling {
       .text =
           "Mean of windows that divide images: [batch, height, width, channels] -> [batch, *output_size, channels].",
       .example = R"({"output_size": 2})"};
-  explicit AdaptiveAveragePooling2D(const AdaptivePoolingOptions& options)
-      : AdaptivePooling(class_entry<AdaptiveAveragePooling2D>, options, 2, Kind::average) {}
+  explicit AdaptiveAveragePooling2D(const AdaptivePoolingOptions& options);
 };
 /// Source: keras/src/layers/pooling/adaptive_average_pooling3d.py.
 class AdaptiveAveragePooling3D : public AdaptivePooling {
@@ -76,8 +74,7 @@ class AdaptiveAveragePooling3D : public AdaptivePooling {
                                        "Mean of windows that divide volumes: [batch, depth, height, width, channels] "
                                        "-> [batch, *output_size, channels].",
                                    .example = R"({"output_size": 2})"};
-  explicit AdaptiveAveragePooling3D(const AdaptivePoolingOptions& options)
-      : AdaptivePooling(class_entry<AdaptiveAveragePooling3D>, options, 3, Kind::average) {}
+  explicit AdaptiveAveragePooling3D(const AdaptivePoolingOptions& options);
 };
 /// Source: keras/src/layers/pooling/adaptive_max_pooling1d.py.
 class AdaptiveMaxPooling1D : public AdaptivePooling {
@@ -86,8 +83,7 @@ class AdaptiveMaxPooling1D : public AdaptivePooling {
       .name = "AdaptiveMaxPooling1D",
       .text = "Maximum of windows that divide steps: [batch, steps, channels] -> [batch, output_size, channels].",
       .example = R"({"output_size": 2})"};
-  explicit AdaptiveMaxPooling1D(const AdaptivePoolingOptions& options)
-      : AdaptivePooling(class_entry<AdaptiveMaxPooling1D>, options, 1, Kind::max) {}
+  explicit AdaptiveMaxPooling1D(const AdaptivePoolingOptions& options);
 };
 /// Source: keras/src/layers/pooling/adaptive_max_pooling2d.py.
 class AdaptiveMaxPooling2D : public AdaptivePooling {
@@ -97,8 +93,7 @@ class AdaptiveMaxPooling2D : public AdaptivePooling {
       .text =
           "Maximum of windows that divide images: [batch, height, width, channels] -> [batch, *output_size, channels].",
       .example = R"({"output_size": 2})"};
-  explicit AdaptiveMaxPooling2D(const AdaptivePoolingOptions& options)
-      : AdaptivePooling(class_entry<AdaptiveMaxPooling2D>, options, 2, Kind::max) {}
+  explicit AdaptiveMaxPooling2D(const AdaptivePoolingOptions& options);
 };
 /// Source: keras/src/layers/pooling/adaptive_max_pooling3d.py.
 class AdaptiveMaxPooling3D : public AdaptivePooling {
@@ -108,8 +103,7 @@ class AdaptiveMaxPooling3D : public AdaptivePooling {
                                        "Maximum of windows that divide volumes: [batch, depth, height, width, "
                                        "channels] -> [batch, *output_size, channels].",
                                    .example = R"({"output_size": 2})"};
-  explicit AdaptiveMaxPooling3D(const AdaptivePoolingOptions& options)
-      : AdaptivePooling(class_entry<AdaptiveMaxPooling3D>, options, 3, Kind::max) {}
+  explicit AdaptiveMaxPooling3D(const AdaptivePoolingOptions& options);
 };
 
 namespace layers {

@@ -52,12 +52,11 @@ struct MultiHeadAttentionOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&MultiHeadAttentionOptions::num_heads>("Number of heads.", Need::required),
-        option<&MultiHeadAttentionOptions::key_dim>("Features of each head of query and key.", Need::required),
-        option<&MultiHeadAttentionOptions::value_dim>("Features of each head of the value. Default: key_dim."),
-        attention_fields<MultiHeadAttentionOptions>());
+  template <class O = MultiHeadAttentionOptions> static constexpr auto fields() {
+    return option_rows(option<&O::num_heads>("Number of heads.", Need::required),
+                       option<&O::key_dim>("Features of each head of query and key.", Need::required),
+                       option<&O::value_dim>("Features of each head of the value. Default: key_dim."),
+                       attention_fields<O>());
   }
 };
 
@@ -100,8 +99,8 @@ struct GroupedQueryAttentionOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    using Options = GroupedQueryAttentionOptions;
+  template <class O = GroupedQueryAttentionOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::head_dim>("Features of each head.", Need::required),
                        option<&Options::num_query_heads>("Number of heads of the query.", Need::required),
                        option<&Options::num_key_value_heads>(

@@ -104,4 +104,8 @@ std::shared_ptr<Recurrent> ConvLSTM3D::copy(bool go_backwards, const std::string
   return copy_of<ConvLSTM3D>(go_backwards, name);
 }
 
+ConvLSTM1D::ConvLSTM1D(ConvLSTMOptions options) : ConvLSTM(class_entry<ConvLSTM1D>, std::move(options), 1) {}
+ConvLSTM2D::ConvLSTM2D(ConvLSTMOptions options) : ConvLSTM(class_entry<ConvLSTM2D>, std::move(options), 2) {}
+ConvLSTM3D::ConvLSTM3D(ConvLSTMOptions options) : ConvLSTM(class_entry<ConvLSTM3D>, std::move(options), 3) {}
+
 }  // namespace etude

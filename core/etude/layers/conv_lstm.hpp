@@ -34,10 +34,9 @@ struct ConvLSTMOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&ConvLSTMOptions::filters>("Channels of the states and of the output.", Need::required),
-                       window_fields<ConvLSTMOptions>(), lstm_cell_fields<ConvLSTMOptions>(),
-                       recurrent_fields<ConvLSTMOptions>());
+  template <class O = ConvLSTMOptions> static constexpr auto fields() {
+    return option_rows(option<&O::filters>("Channels of the states and of the output.", Need::required),
+                       window_fields<O>(), lstm_cell_fields<O>(), recurrent_fields<O>());
   }
 };
 
@@ -63,7 +62,7 @@ class ConvLSTM1D : public ConvLSTM {
       .name = "ConvLSTM1D",
       .text = "LSTM with convolutions: [batch, steps, length, channels] -> [batch, .., filters].",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit ConvLSTM1D(ConvLSTMOptions options) : ConvLSTM(class_entry<ConvLSTM1D>, std::move(options), 1) {}
+  explicit ConvLSTM1D(ConvLSTMOptions options);
   std::shared_ptr<Recurrent> copy(bool go_backwards, const std::string& name) const override;
 };
 /// Source: keras/src/layers/rnn/conv_lstm2d.py.
@@ -73,7 +72,7 @@ class ConvLSTM2D : public ConvLSTM {
       .name = "ConvLSTM2D",
       .text = "LSTM with convolutions: [batch, steps, height, width, channels] -> [batch, .., .., filters].",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit ConvLSTM2D(ConvLSTMOptions options) : ConvLSTM(class_entry<ConvLSTM2D>, std::move(options), 2) {}
+  explicit ConvLSTM2D(ConvLSTMOptions options);
   std::shared_ptr<Recurrent> copy(bool go_backwards, const std::string& name) const override;
 };
 /// Source: keras/src/layers/rnn/conv_lstm3d.py.
@@ -83,7 +82,7 @@ class ConvLSTM3D : public ConvLSTM {
       .name = "ConvLSTM3D",
       .text = "LSTM with convolutions: [batch, steps, depth, height, width, channels] -> [batch, .., .., .., filters].",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit ConvLSTM3D(ConvLSTMOptions options) : ConvLSTM(class_entry<ConvLSTM3D>, std::move(options), 3) {}
+  explicit ConvLSTM3D(ConvLSTMOptions options);
   std::shared_ptr<Recurrent> copy(bool go_backwards, const std::string& name) const override;
 };
 

@@ -33,4 +33,8 @@ void Convolution::build(const Shape& input_shape) {
 
 Value Convolution::convolve(Value x) const { return convolved(x, value_of(kernel_)); }
 
+Conv1D::Conv1D(ConvolutionOptions options) : Convolution(class_entry<Conv1D>, std::move(options), 1) {}
+Conv2D::Conv2D(ConvolutionOptions options) : Convolution(class_entry<Conv2D>, std::move(options), 2) {}
+Conv3D::Conv3D(ConvolutionOptions options) : Convolution(class_entry<Conv3D>, std::move(options), 3) {}
+
 }  // namespace etude

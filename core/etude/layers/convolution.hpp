@@ -26,12 +26,10 @@ struct ConvolutionOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&ConvolutionOptions::filters>("Number of output channels.", Need::required),
-                       window_fields<ConvolutionOptions>(),
-                       option<&ConvolutionOptions::groups>("Groups of channels that are convolved separately."),
-                       result_fields<ConvolutionOptions>(), weight_fields<ConvolutionOptions>(),
-                       layer_fields<ConvolutionOptions>());
+  template <class O = ConvolutionOptions> static constexpr auto fields() {
+    return option_rows(option<&O::filters>("Number of output channels.", Need::required), window_fields<O>(),
+                       option<&O::groups>("Groups of channels that are convolved separately."), result_fields<O>(),
+                       weight_fields<O>(), layer_fields<O>());
   }
 };
 
@@ -61,7 +59,7 @@ class Conv1D : public Convolution {
                                    .text = "Convolution over steps: [batch, steps, channels] -> [batch, .., filters].",
                                    .aliases = "Convolution1D",
                                    .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit Conv1D(ConvolutionOptions options) : Convolution(class_entry<Conv1D>, std::move(options), 1) {}
+  explicit Conv1D(ConvolutionOptions options);
 };
 /// Source: keras/src/layers/convolutional/conv2d.py.
 class Conv2D : public Convolution {
@@ -71,7 +69,7 @@ class Conv2D : public Convolution {
       .text = "Convolution over images: [batch, height, width, channels] -> [batch, .., .., filters].",
       .aliases = "Convolution2D",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit Conv2D(ConvolutionOptions options) : Convolution(class_entry<Conv2D>, std::move(options), 2) {}
+  explicit Conv2D(ConvolutionOptions options);
 };
 /// Source: keras/src/layers/convolutional/conv3d.py.
 class Conv3D : public Convolution {
@@ -81,7 +79,7 @@ class Conv3D : public Convolution {
       .text = "Convolution over volumes: [batch, depth, height, width, channels] -> [batch, .., .., .., filters].",
       .aliases = "Convolution3D",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit Conv3D(ConvolutionOptions options) : Convolution(class_entry<Conv3D>, std::move(options), 3) {}
+  explicit Conv3D(ConvolutionOptions options);
 };
 
 namespace layers {

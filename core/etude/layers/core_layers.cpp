@@ -30,4 +30,6 @@ ActivityRegularization::ActivityRegularization(const ActivityRegularizationOptio
   cast_integers();
 }
 
+IdentityLayer::IdentityLayer(const IdentityOptions& options) : Layer(class_entry<IdentityLayer>, options) {}
+
 }  // namespace etude

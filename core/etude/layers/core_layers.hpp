@@ -8,7 +8,7 @@ struct IdentityOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() { return option_rows(layer_fields<IdentityOptions>()); }
+  template <class O = IdentityOptions> static constexpr auto fields() { return option_rows(layer_fields<O>()); }
 };
 
 /// Its input. Source: keras/src/layers/core/identity.py.
@@ -16,7 +16,7 @@ class IdentityLayer : public Layer {
  public:
   using Options = IdentityOptions;
   static constexpr ClassText about{"Identity", "Returns its input: [..] -> [..]."};
-  explicit IdentityLayer(const IdentityOptions& options = {}) : Layer(class_entry<IdentityLayer>, options) {}
+  explicit IdentityLayer(const IdentityOptions& options = {});
   Value call(Value x, bool) override { return x; }
 };
 
@@ -25,9 +25,8 @@ struct MaskingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&MaskingOptions::mask_value>("What all features of a masked step are equal to."),
-                       layer_fields<MaskingOptions>());
+  template <class O = MaskingOptions> static constexpr auto fields() {
+    return option_rows(option<&O::mask_value>("What all features of a masked step are equal to."), layer_fields<O>());
   }
 };
 
@@ -55,10 +54,9 @@ struct ActivityRegularizationOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&ActivityRegularizationOptions::l1>("Factor of the sum of magnitudes."),
-                       option<&ActivityRegularizationOptions::l2>("Factor of the sum of squares."),
-                       layer_fields<ActivityRegularizationOptions>());
+  template <class O = ActivityRegularizationOptions> static constexpr auto fields() {
+    return option_rows(option<&O::l1>("Factor of the sum of magnitudes."),
+                       option<&O::l2>("Factor of the sum of squares."), layer_fields<O>());
   }
 };
 

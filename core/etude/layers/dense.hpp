@@ -22,11 +22,10 @@ struct DenseOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&DenseOptions::units>("Number of outputs.", Need::required),
-                       option<&DenseOptions::activation>("Function applied to the result, by name or as a function."),
-                       option<&DenseOptions::use_bias>("Whether a bias is added."), weight_fields<DenseOptions>(),
-                       layer_fields<DenseOptions>());
+  template <class O = DenseOptions> static constexpr auto fields() {
+    return option_rows(option<&O::units>("Number of outputs.", Need::required),
+                       option<&O::activation>("Function applied to the result, by name or as a function."),
+                       option<&O::use_bias>("Whether a bias is added."), weight_fields<O>(), layer_fields<O>());
   }
 };
 

@@ -18,4 +18,9 @@ void DepthwiseConvolution::build(const Shape& input_shape) {
 
 Value DepthwiseConvolution::convolve(Value x) const { return convolved_by_channel(x, value_of(kernel_)); }
 
+DepthwiseConv1D::DepthwiseConv1D(DepthwiseConvolutionOptions options)
+    : DepthwiseConvolution(class_entry<DepthwiseConv1D>, std::move(options), 1) {}
+DepthwiseConv2D::DepthwiseConv2D(DepthwiseConvolutionOptions options)
+    : DepthwiseConvolution(class_entry<DepthwiseConv2D>, std::move(options), 2) {}
+
 }  // namespace etude

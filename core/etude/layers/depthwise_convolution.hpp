@@ -25,8 +25,8 @@ struct DepthwiseConvolutionOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    using Options = DepthwiseConvolutionOptions;
+  template <class O = DepthwiseConvolutionOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         window_fields<Options>(), option<&Options::depth_multiplier>("Output channels for each input channel."),
         result_fields<Options>(), option<&Options::depthwise_initializer>("Initial values of the kernel."),
@@ -65,8 +65,7 @@ class DepthwiseConv1D : public DepthwiseConvolution {
           "Convolution over steps, each channel by itself: [batch, steps, channels] -> [batch, .., channels · "
           "depth_multiplier].",
       .example = R"({"kernel_size": 3})"};
-  explicit DepthwiseConv1D(DepthwiseConvolutionOptions options)
-      : DepthwiseConvolution(class_entry<DepthwiseConv1D>, std::move(options), 1) {}
+  explicit DepthwiseConv1D(DepthwiseConvolutionOptions options);
 };
 /// Source: keras/src/layers/convolutional/depthwise_conv2d.py.
 class DepthwiseConv2D : public DepthwiseConvolution {
@@ -77,8 +76,7 @@ class DepthwiseConv2D : public DepthwiseConvolution {
           "Convolution over images, each channel by itself: [batch, height, width, channels] -> [batch, .., .., "
           "channels · depth_multiplier].",
       .example = R"({"kernel_size": 3})"};
-  explicit DepthwiseConv2D(DepthwiseConvolutionOptions options)
-      : DepthwiseConvolution(class_entry<DepthwiseConv2D>, std::move(options), 2) {}
+  explicit DepthwiseConv2D(DepthwiseConvolutionOptions options);
 };
 
 namespace layers {

@@ -25,8 +25,8 @@ struct EinsumDenseOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    using Options = EinsumDenseOptions;
+  template <class O = EinsumDenseOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::equation>("Axes of inputs, kernel and results, such as \"abc,cd->abd\". \"...\" stands for "
                                    "further axes.",

@@ -67,4 +67,6 @@ Value ReversibleEmbedding::reverse(Value x) {
   return ops::tanh(logits / *options_.logit_soft_cap) * *options_.logit_soft_cap;
 }
 
+Embedding::Embedding(EmbeddingOptions options) : EmbeddingLayer(class_entry<Embedding>, std::move(options)) {}
+
 }  // namespace etude

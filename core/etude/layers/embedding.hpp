@@ -16,18 +16,17 @@ struct EmbeddingOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
+  template <class O = EmbeddingOptions> static constexpr auto fields() {
     return option_rows(
-        option<&EmbeddingOptions::input_dim>("Size of the vocabulary: inputs are from 0 to input_dim - 1.",
-                                             Need::required),
-        option<&EmbeddingOptions::output_dim>("Length of each vector.", Need::required),
-        option<&EmbeddingOptions::embeddings_initializer>("Initial values of the vectors."),
-        option<&EmbeddingOptions::embeddings_regularizer>("Penalty on the vectors."),
-        option<&EmbeddingOptions::embeddings_constraint>("Constraint of the vectors, applied after each update."),
-        option<&EmbeddingOptions::mask_zero>("Whether the input 0 is padding that is masked."),
-        option<&EmbeddingOptions::weights>("The initial vectors: a matrix [input_dim, output_dim], in place of the "
-                                           "initializer. Not part of a config."),
-        layer_fields<EmbeddingOptions>());
+        option<&O::input_dim>("Size of the vocabulary: inputs are from 0 to input_dim - 1.", Need::required),
+        option<&O::output_dim>("Length of each vector.", Need::required),
+        option<&O::embeddings_initializer>("Initial values of the vectors."),
+        option<&O::embeddings_regularizer>("Penalty on the vectors."),
+        option<&O::embeddings_constraint>("Constraint of the vectors, applied after each update."),
+        option<&O::mask_zero>("Whether the input 0 is padding that is masked."),
+        option<&O::weights>("The initial vectors: a matrix [input_dim, output_dim], in place of the "
+                            "initializer. Not part of a config."),
+        layer_fields<O>());
   }
 };
 
@@ -73,7 +72,7 @@ class Embedding : public EmbeddingLayer {
   static constexpr ClassText about{.name = "Embedding",
                                    .text = "A vector for each integer: [batch, ..] -> [batch, .., output_dim].",
                                    .example = R"({"input_dim": 7, "output_dim": 2})"};
-  explicit Embedding(EmbeddingOptions options) : EmbeddingLayer(class_entry<Embedding>, std::move(options)) {}
+  explicit Embedding(EmbeddingOptions options);
 };
 
 struct ReversibleEmbeddingOptions {
@@ -90,8 +89,8 @@ struct ReversibleEmbeddingOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    using Options = ReversibleEmbeddingOptions;
+  template <class O = ReversibleEmbeddingOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::input_dim>("Size of the vocabulary: inputs are from 0 to input_dim - 1.", Need::required),
         option<&Options::output_dim>("Length of each vector.", Need::required),

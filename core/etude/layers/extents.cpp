@@ -88,4 +88,14 @@ Value UpSampling::changed(Value x, std::ptrdiff_t axis, std::size_t i) const {
   return ops::reshape(ops::concatenate(parts, axis + 1), result);
 }
 
+Cropping1D::Cropping1D(const Options& options) : Cropping(class_entry<Cropping1D>, options, 1) {}
+Cropping2D::Cropping2D(const Options& options) : Cropping(class_entry<Cropping2D>, options, 2) {}
+Cropping3D::Cropping3D(const Options& options) : Cropping(class_entry<Cropping3D>, options, 3) {}
+ZeroPadding1D::ZeroPadding1D(const Options& options) : ZeroPadding(class_entry<ZeroPadding1D>, options, 1) {}
+ZeroPadding2D::ZeroPadding2D(const Options& options) : ZeroPadding(class_entry<ZeroPadding2D>, options, 2) {}
+ZeroPadding3D::ZeroPadding3D(const Options& options) : ZeroPadding(class_entry<ZeroPadding3D>, options, 3) {}
+UpSampling1D::UpSampling1D(const Options& options) : UpSampling(class_entry<UpSampling1D>, options, 1) {}
+UpSampling2D::UpSampling2D(const Options& options) : UpSampling(class_entry<UpSampling2D>, options, 2) {}
+UpSampling3D::UpSampling3D(const Options& options) : UpSampling(class_entry<UpSampling3D>, options, 3) {}
+
 }  // namespace etude

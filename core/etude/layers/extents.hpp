@@ -18,12 +18,12 @@ struct CroppingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&CroppingOptions::cropping>(
-                           "Entries cut from both ends of axes: a number, one for each axis, or two for each."),
-                       option<&CroppingOptions::data_format>(
-                           "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-                       layer_fields<CroppingOptions>());
+  template <class O = CroppingOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::cropping>("Entries cut from both ends of axes: a number, one for each axis, or two for each."),
+        option<&O::data_format>(
+            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+        layer_fields<O>());
   }
 };
 /// The same of images; Keras cuts nothing unless `cropping` is set.
@@ -33,13 +33,12 @@ struct ImageCroppingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&ImageCroppingOptions::cropping>(
-                           "Entries cut from both ends of axes: a number, one for each axis, or two for each."),
-                       option<&ImageCroppingOptions::data_format>(
-                           "\"channels_last\", [batch, height, width, channels], or \"channels_first\", [batch, "
-                           "channels, height, width]."),
-                       layer_fields<ImageCroppingOptions>());
+  template <class O = ImageCroppingOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::cropping>("Entries cut from both ends of axes: a number, one for each axis, or two for each."),
+        option<&O::data_format>("\"channels_last\", [batch, height, width, channels], or \"channels_first\", [batch, "
+                                "channels, height, width]."),
+        layer_fields<O>());
   }
 };
 /// The same of steps, whose channels are last.
@@ -48,10 +47,9 @@ struct StepsCroppingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&StepsCroppingOptions::cropping>("Steps cut from both ends: a number, or one for each end."),
-        layer_fields<StepsCroppingOptions>());
+  template <class O = StepsCroppingOptions> static constexpr auto fields() {
+    return option_rows(option<&O::cropping>("Steps cut from both ends: a number, or one for each end."),
+                       layer_fields<O>());
   }
 };
 struct ZeroPaddingOptions {
@@ -60,12 +58,12 @@ struct ZeroPaddingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&ZeroPaddingOptions::padding>(
-                           "Zeros added at both ends of axes: a number, one for each axis, or two for each."),
-                       option<&ZeroPaddingOptions::data_format>(
-                           "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-                       layer_fields<ZeroPaddingOptions>());
+  template <class O = ZeroPaddingOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::padding>("Zeros added at both ends of axes: a number, one for each axis, or two for each."),
+        option<&O::data_format>(
+            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+        layer_fields<O>());
   }
 };
 struct UpSamplingOptions {
@@ -74,12 +72,11 @@ struct UpSamplingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&UpSamplingOptions::size>("Times that entries are repeated along each axis, or one number for all."),
-        option<&UpSamplingOptions::data_format>(
-            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-        layer_fields<UpSamplingOptions>());
+  template <class O = UpSamplingOptions> static constexpr auto fields() {
+    return option_rows(option<&O::size>("Times that entries are repeated along each axis, or one number for all."),
+                       option<&O::data_format>(
+                           "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+                       layer_fields<O>());
   }
 };
 /// The same of steps, whose channels are last.
@@ -88,9 +85,8 @@ struct StepsUpSamplingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&StepsUpSamplingOptions::size>("Times that steps are repeated."),
-                       layer_fields<StepsUpSamplingOptions>());
+  template <class O = StepsUpSamplingOptions> static constexpr auto fields() {
+    return option_rows(option<&O::size>("Times that steps are repeated."), layer_fields<O>());
   }
 };
 /// The same of images.
@@ -101,14 +97,13 @@ struct ImageUpSamplingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&ImageUpSamplingOptions::size>(
-                           "Times that entries are repeated along each axis, or one number for both."),
-                       option<&ImageUpSamplingOptions::data_format>(
-                           "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-                       option<&ImageUpSamplingOptions::interpolation>(
-                           "\"nearest\", which repeats pixels, or \"bilinear\", which mixes neighbors."),
-                       layer_fields<ImageUpSamplingOptions>());
+  template <class O = ImageUpSamplingOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::size>("Times that entries are repeated along each axis, or one number for both."),
+        option<&O::data_format>(
+            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+        option<&O::interpolation>("\"nearest\", which repeats pixels, or \"bilinear\", which mixes neighbors."),
+        layer_fields<O>());
   }
 };
 
@@ -191,7 +186,7 @@ class Cropping1D : public Cropping {
   using Options = StepsCroppingOptions;
   static constexpr ClassText about{
       "Cropping1D", "Cuts entries from both ends of steps: [batch, steps, channels] -> [batch, .., channels]."};
-  explicit Cropping1D(const Options& options = {}) : Cropping(class_entry<Cropping1D>, options, 1) {}
+  explicit Cropping1D(const Options& options = {});
 };
 /// Source: keras/src/layers/reshaping/cropping2d.py.
 class Cropping2D : public Cropping {
@@ -200,7 +195,7 @@ class Cropping2D : public Cropping {
   static constexpr ClassText about{
       "Cropping2D",
       "Cuts entries from both ends of images: [batch, height, width, channels] -> [batch, .., channels]."};
-  explicit Cropping2D(const Options& options = {}) : Cropping(class_entry<Cropping2D>, options, 2) {}
+  explicit Cropping2D(const Options& options = {});
 };
 /// Source: keras/src/layers/reshaping/cropping3d.py.
 class Cropping3D : public Cropping {
@@ -209,7 +204,7 @@ class Cropping3D : public Cropping {
   static constexpr ClassText about{
       "Cropping3D",
       "Cuts entries from both ends of volumes: [batch, depth, height, width, channels] -> [batch, .., channels]."};
-  explicit Cropping3D(const Options& options = {}) : Cropping(class_entry<Cropping3D>, options, 3) {}
+  explicit Cropping3D(const Options& options = {});
 };
 /// Source: keras/src/layers/reshaping/zero_padding1d.py.
 class ZeroPadding1D : public ZeroPadding {
@@ -217,7 +212,7 @@ class ZeroPadding1D : public ZeroPadding {
   using Options = ZeroPaddingOptions;
   static constexpr ClassText about{
       "ZeroPadding1D", "Adds zeros at both ends of steps: [batch, steps, channels] -> [batch, .., channels]."};
-  explicit ZeroPadding1D(const Options& options = {}) : ZeroPadding(class_entry<ZeroPadding1D>, options, 1) {}
+  explicit ZeroPadding1D(const Options& options = {});
 };
 /// Source: keras/src/layers/reshaping/zero_padding2d.py.
 class ZeroPadding2D : public ZeroPadding {
@@ -225,7 +220,7 @@ class ZeroPadding2D : public ZeroPadding {
   using Options = ZeroPaddingOptions;
   static constexpr ClassText about{
       "ZeroPadding2D", "Adds zeros at both ends of images: [batch, height, width, channels] -> [batch, .., channels]."};
-  explicit ZeroPadding2D(const Options& options = {}) : ZeroPadding(class_entry<ZeroPadding2D>, options, 2) {}
+  explicit ZeroPadding2D(const Options& options = {});
 };
 /// Source: keras/src/layers/reshaping/zero_padding3d.py.
 class ZeroPadding3D : public ZeroPadding {
@@ -234,7 +229,7 @@ class ZeroPadding3D : public ZeroPadding {
   static constexpr ClassText about{
       "ZeroPadding3D",
       "Adds zeros at both ends of volumes: [batch, depth, height, width, channels] -> [batch, .., channels]."};
-  explicit ZeroPadding3D(const Options& options = {}) : ZeroPadding(class_entry<ZeroPadding3D>, options, 3) {}
+  explicit ZeroPadding3D(const Options& options = {});
 };
 /// Source: keras/src/layers/reshaping/up_sampling1d.py.
 class UpSampling1D : public UpSampling {
@@ -242,7 +237,7 @@ class UpSampling1D : public UpSampling {
   using Options = StepsUpSamplingOptions;
   static constexpr ClassText about{"UpSampling1D",
                                    "Repeats entries of steps: [batch, steps, channels] -> [batch, .., channels]."};
-  explicit UpSampling1D(const Options& options = {}) : UpSampling(class_entry<UpSampling1D>, options, 1) {}
+  explicit UpSampling1D(const Options& options = {});
 };
 /// Source: keras/src/layers/reshaping/up_sampling2d.py.
 class UpSampling2D : public UpSampling {
@@ -250,7 +245,7 @@ class UpSampling2D : public UpSampling {
   using Options = ImageUpSamplingOptions;
   static constexpr ClassText about{
       "UpSampling2D", "Repeats entries of images: [batch, height, width, channels] -> [batch, .., channels]."};
-  explicit UpSampling2D(const Options& options = {}) : UpSampling(class_entry<UpSampling2D>, options, 2) {}
+  explicit UpSampling2D(const Options& options = {});
 };
 /// Source: keras/src/layers/reshaping/up_sampling3d.py.
 class UpSampling3D : public UpSampling {
@@ -258,7 +253,7 @@ class UpSampling3D : public UpSampling {
   using Options = UpSamplingOptions;
   static constexpr ClassText about{
       "UpSampling3D", "Repeats entries of volumes: [batch, depth, height, width, channels] -> [batch, .., channels]."};
-  explicit UpSampling3D(const Options& options = {}) : UpSampling(class_entry<UpSampling3D>, options, 3) {}
+  explicit UpSampling3D(const Options& options = {});
 };
 
 namespace layers {

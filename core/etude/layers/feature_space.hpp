@@ -36,23 +36,22 @@ struct Feature {
   /// A layer, instead of a type. It needs an output_mode; for "one_hot" it makes indices or bins.
   LayerPtr preprocessor = {};
 
-  static constexpr auto fields() {
+  template <class O = Feature> static constexpr auto fields() {
     return option_rows(
-        option<&Feature::type>("\"float\", \"float_normalized\", \"float_rescaled\", \"float_discretized\", "
-                               "\"integer_categorical\", \"string_categorical\", \"integer_hashed\" or "
-                               "\"string_hashed\"."),
-        option<&Feature::output_mode>("\"one_hot\", \"int\" or \"float\". Default: \"one_hot\", for the first three "
-                                      "types \"float\"."),
-        option<&Feature::num_bins>("Bins of discretized and hashed columns. Default: those of the FeatureSpace."),
-        option<&Feature::bin_boundaries>("Boundaries between the bins of discretized columns. Default: those of the "
-                                         "data."),
-        option<&Feature::max_tokens>("The most indices of categories, those of unknown ones included. Default: any "
-                                     "number."),
-        option<&Feature::num_oov_indices>("Indices of unknown categories."),
-        option<&Feature::scale>("Factor of rescaled columns."),
-        option<&Feature::offset>("What is added to rescaled columns, after the factor."),
-        option<&Feature::preprocessor>("A layer, instead of a type. It needs an output_mode; for \"one_hot\" it makes "
-                                       "indices or bins."));
+        option<&O::type>("\"float\", \"float_normalized\", \"float_rescaled\", \"float_discretized\", "
+                         "\"integer_categorical\", \"string_categorical\", \"integer_hashed\" or "
+                         "\"string_hashed\"."),
+        option<&O::output_mode>("\"one_hot\", \"int\" or \"float\". Default: \"one_hot\", for the first three "
+                                "types \"float\"."),
+        option<&O::num_bins>("Bins of discretized and hashed columns. Default: those of the FeatureSpace."),
+        option<&O::bin_boundaries>("Boundaries between the bins of discretized columns. Default: those of the "
+                                   "data."),
+        option<&O::max_tokens>("The most indices of categories, those of unknown ones included. Default: any "
+                               "number."),
+        option<&O::num_oov_indices>("Indices of unknown categories."), option<&O::scale>("Factor of rescaled columns."),
+        option<&O::offset>("What is added to rescaled columns, after the factor."),
+        option<&O::preprocessor>("A layer, instead of a type. It needs an output_mode; for \"one_hot\" it makes "
+                                 "indices or bins."));
   }
 };
 
@@ -65,11 +64,11 @@ struct FeatureCross {
   /// "one_hot" or "int".
   std::string output_mode = "one_hot";
 
-  static constexpr auto fields() {
-    return option_rows(option<&FeatureCross::feature_names>("Names of two or more features with indices or bins."),
-                       option<&FeatureCross::crossing_dim>("Bins of the combinations. Default: those of the "
-                                                           "FeatureSpace."),
-                       option<&FeatureCross::output_mode>("\"one_hot\" or \"int\"."));
+  template <class O = FeatureCross> static constexpr auto fields() {
+    return option_rows(option<&O::feature_names>("Names of two or more features with indices or bins."),
+                       option<&O::crossing_dim>("Bins of the combinations. Default: those of the "
+                                                "FeatureSpace."),
+                       option<&O::output_mode>("\"one_hot\" or \"int\"."));
   }
 };
 
@@ -85,8 +84,8 @@ struct FeatureSpaceOptions {
   std::int64_t crossing_dim = 32, hashing_dim = 32, num_discretization_bins = 32;
 
   /// Those of numbers and names.
-  static constexpr auto fields() {
-    using Options = FeatureSpaceOptions;
+  template <class O = FeatureSpaceOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::output_mode>("\"concat\": one tensor; \"dict\": one for each feature and cross."),
         option<&Options::crossing_dim>("Bins of crosses that have no number of their own."),

@@ -29,4 +29,17 @@ Value GlobalPooling::call(Value x, bool) {
   return ops::cast(ops::sum(wide * counts, axes, keepdims_) / ops::sum(counts, axes, keepdims_), x.dtype());
 }
 
+GlobalAveragePooling1D::GlobalAveragePooling1D(const GlobalPoolingOptions& options)
+    : GlobalPooling(class_entry<GlobalAveragePooling1D>, options, 1, Kind::average) {}
+GlobalAveragePooling2D::GlobalAveragePooling2D(const GlobalPoolingOptions& options)
+    : GlobalPooling(class_entry<GlobalAveragePooling2D>, options, 2, Kind::average) {}
+GlobalAveragePooling3D::GlobalAveragePooling3D(const GlobalPoolingOptions& options)
+    : GlobalPooling(class_entry<GlobalAveragePooling3D>, options, 3, Kind::average) {}
+GlobalMaxPooling1D::GlobalMaxPooling1D(const GlobalPoolingOptions& options)
+    : GlobalPooling(class_entry<GlobalMaxPooling1D>, options, 1, Kind::max) {}
+GlobalMaxPooling2D::GlobalMaxPooling2D(const GlobalPoolingOptions& options)
+    : GlobalPooling(class_entry<GlobalMaxPooling2D>, options, 2, Kind::max) {}
+GlobalMaxPooling3D::GlobalMaxPooling3D(const GlobalPoolingOptions& options)
+    : GlobalPooling(class_entry<GlobalMaxPooling3D>, options, 3, Kind::max) {}
+
 }  // namespace etude

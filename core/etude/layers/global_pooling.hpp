@@ -11,11 +11,10 @@ struct GlobalPoolingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&GlobalPoolingOptions::data_format>(
+  template <class O = GlobalPoolingOptions> static constexpr auto fields() {
+    return option_rows(option<&O::data_format>(
                            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-                       option<&GlobalPoolingOptions::keepdims>("Whether spatial axes are kept, with extents of 1."),
-                       layer_fields<GlobalPoolingOptions>());
+                       option<&O::keepdims>("Whether spatial axes are kept, with extents of 1."), layer_fields<O>());
   }
 };
 
@@ -47,8 +46,7 @@ class GlobalAveragePooling1D : public GlobalPooling {
   static constexpr ClassText about{"GlobalAveragePooling1D",
                                    "Mean over the steps: [batch, steps, channels] -> [batch, channels].",
                                    "GlobalAvgPool1D"};
-  explicit GlobalAveragePooling1D(const GlobalPoolingOptions& options = {})
-      : GlobalPooling(class_entry<GlobalAveragePooling1D>, options, 1, Kind::average) {}
+  explicit GlobalAveragePooling1D(const GlobalPoolingOptions& options = {});
 };
 /// Source: keras/src/layers/pooling/global_average_pooling2d.py.
 class GlobalAveragePooling2D : public GlobalPooling {
@@ -56,8 +54,7 @@ class GlobalAveragePooling2D : public GlobalPooling {
   static constexpr ClassText about{"GlobalAveragePooling2D",
                                    "Mean over images: [batch, height, width, channels] -> [batch, channels].",
                                    "GlobalAvgPool2D"};
-  explicit GlobalAveragePooling2D(const GlobalPoolingOptions& options = {})
-      : GlobalPooling(class_entry<GlobalAveragePooling2D>, options, 2, Kind::average) {}
+  explicit GlobalAveragePooling2D(const GlobalPoolingOptions& options = {});
 };
 /// Source: keras/src/layers/pooling/global_average_pooling3d.py.
 class GlobalAveragePooling3D : public GlobalPooling {
@@ -65,8 +62,7 @@ class GlobalAveragePooling3D : public GlobalPooling {
   static constexpr ClassText about{"GlobalAveragePooling3D",
                                    "Mean over volumes: [batch, depth, height, width, channels] -> [batch, channels].",
                                    "GlobalAvgPool3D"};
-  explicit GlobalAveragePooling3D(const GlobalPoolingOptions& options = {})
-      : GlobalPooling(class_entry<GlobalAveragePooling3D>, options, 3, Kind::average) {}
+  explicit GlobalAveragePooling3D(const GlobalPoolingOptions& options = {});
 };
 /// Source: keras/src/layers/pooling/global_max_pooling1d.py.
 class GlobalMaxPooling1D : public GlobalPooling {
@@ -74,8 +70,7 @@ class GlobalMaxPooling1D : public GlobalPooling {
   static constexpr ClassText about{"GlobalMaxPooling1D",
                                    "Maximum over the steps: [batch, steps, channels] -> [batch, channels].",
                                    "GlobalMaxPool1D"};
-  explicit GlobalMaxPooling1D(const GlobalPoolingOptions& options = {})
-      : GlobalPooling(class_entry<GlobalMaxPooling1D>, options, 1, Kind::max) {}
+  explicit GlobalMaxPooling1D(const GlobalPoolingOptions& options = {});
 };
 /// Source: keras/src/layers/pooling/global_max_pooling2d.py.
 class GlobalMaxPooling2D : public GlobalPooling {
@@ -83,8 +78,7 @@ class GlobalMaxPooling2D : public GlobalPooling {
   static constexpr ClassText about{"GlobalMaxPooling2D",
                                    "Maximum over images: [batch, height, width, channels] -> [batch, channels].",
                                    "GlobalMaxPool2D"};
-  explicit GlobalMaxPooling2D(const GlobalPoolingOptions& options = {})
-      : GlobalPooling(class_entry<GlobalMaxPooling2D>, options, 2, Kind::max) {}
+  explicit GlobalMaxPooling2D(const GlobalPoolingOptions& options = {});
 };
 /// Source: keras/src/layers/pooling/global_max_pooling3d.py.
 class GlobalMaxPooling3D : public GlobalPooling {
@@ -92,8 +86,7 @@ class GlobalMaxPooling3D : public GlobalPooling {
   static constexpr ClassText about{
       "GlobalMaxPooling3D", "Maximum over volumes: [batch, depth, height, width, channels] -> [batch, channels].",
       "GlobalMaxPool3D"};
-  explicit GlobalMaxPooling3D(const GlobalPoolingOptions& options = {})
-      : GlobalPooling(class_entry<GlobalMaxPooling3D>, options, 3, Kind::max) {}
+  explicit GlobalMaxPooling3D(const GlobalPoolingOptions& options = {});
 };
 
 namespace layers {

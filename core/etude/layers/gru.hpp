@@ -29,9 +29,9 @@ struct GRUCellOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&GRUCellOptions::units>("Features of the state and of the output.", Need::required),
-                       gru_cell_fields<GRUCellOptions>(), layer_fields<GRUCellOptions>());
+  template <class O = GRUCellOptions> static constexpr auto fields() {
+    return option_rows(option<&O::units>("Features of the state and of the output.", Need::required),
+                       gru_cell_fields<O>(), layer_fields<O>());
   }
 };
 
@@ -88,9 +88,9 @@ struct GRUOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&GRUOptions::units>("Features of the state and of the output.", Need::required),
-                       gru_cell_fields<GRUOptions>(), cudnn_fields<GRUOptions>(), recurrent_fields<GRUOptions>());
+  template <class O = GRUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::units>("Features of the state and of the output.", Need::required),
+                       gru_cell_fields<O>(), cudnn_fields<O>(), recurrent_fields<O>());
   }
 };
 

@@ -19,8 +19,8 @@ struct HashingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = HashingOptions;
+  template <class O = HashingOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::num_bins>("Number of bins, that of the mask included.", Need::required),
         option<&Options::mask_value>("String or integer that means no data. It alone has bin 0. Default: "
@@ -61,8 +61,8 @@ struct HashedCrossingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = HashedCrossingOptions;
+  template <class O = HashedCrossingOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::num_bins>("Number of bins.", Need::required),
                        option<&Options::output_mode>("\"int\": numbers of bins; \"one_hot\"."),
                        option<&Options::sparse>("Must be false: outputs are dense."), layer_fields<Options>());

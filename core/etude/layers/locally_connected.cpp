@@ -65,4 +65,9 @@ Value LocallyConnected::convolve(Value x) const {
   return ops::reshape(y, shape);
 }
 
+LocallyConnected1D::LocallyConnected1D(LocallyConnectedOptions options)
+    : LocallyConnected(class_entry<LocallyConnected1D>, std::move(options), 1) {}
+LocallyConnected2D::LocallyConnected2D(LocallyConnectedOptions options)
+    : LocallyConnected(class_entry<LocallyConnected2D>, std::move(options), 2) {}
+
 }  // namespace etude

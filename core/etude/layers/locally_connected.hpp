@@ -24,8 +24,8 @@ struct LocallyConnectedOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    using Options = LocallyConnectedOptions;
+  template <class O = LocallyConnectedOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::filters>("Number of output channels.", Need::required),
         option<&Options::kernel_size>("Extent of the window along each axis, or one number for all.", Need::required),
@@ -67,8 +67,7 @@ class LocallyConnected1D : public LocallyConnected {
       .text =
           "Convolution over steps with a kernel for each position: [batch, steps, channels] -> [batch, .., filters].",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit LocallyConnected1D(LocallyConnectedOptions options)
-      : LocallyConnected(class_entry<LocallyConnected1D>, std::move(options), 1) {}
+  explicit LocallyConnected1D(LocallyConnectedOptions options);
 };
 /// Source: tf_keras/src/layers/locally_connected/locally_connected2d.py.
 class LocallyConnected2D : public LocallyConnected {
@@ -79,8 +78,7 @@ class LocallyConnected2D : public LocallyConnected {
           "Convolution over images with a kernel for each position: [batch, height, width, channels] -> [batch, .., "
           ".., filters].",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit LocallyConnected2D(LocallyConnectedOptions options)
-      : LocallyConnected(class_entry<LocallyConnected2D>, std::move(options), 2) {}
+  explicit LocallyConnected2D(LocallyConnectedOptions options);
 };
 
 namespace layers {

@@ -29,9 +29,9 @@ struct LSTMCellOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&LSTMCellOptions::units>("Features of the states and of the output.", Need::required),
-                       lstm_cell_fields<LSTMCellOptions>(), layer_fields<LSTMCellOptions>());
+  template <class O = LSTMCellOptions> static constexpr auto fields() {
+    return option_rows(option<&O::units>("Features of the states and of the output.", Need::required),
+                       lstm_cell_fields<O>(), layer_fields<O>());
   }
 };
 
@@ -88,9 +88,9 @@ struct LSTMOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&LSTMOptions::units>("Features of the states and of the output.", Need::required),
-                       lstm_cell_fields<LSTMOptions>(), cudnn_fields<LSTMOptions>(), recurrent_fields<LSTMOptions>());
+  template <class O = LSTMOptions> static constexpr auto fields() {
+    return option_rows(option<&O::units>("Features of the states and of the output.", Need::required),
+                       lstm_cell_fields<O>(), cudnn_fields<O>(), recurrent_fields<O>());
   }
 };
 

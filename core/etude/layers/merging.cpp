@@ -147,4 +147,11 @@ Value Concatenate::mask_of(const std::vector<Value>& inputs, Value y) const {
   return axis < static_cast<std::ptrdiff_t>(rank) ? ops::concatenate(masks, axis) : all;
 }
 
+Add::Add(MergeOptions options) : MergeLayer(class_entry<Add>, std::move(options)) {}
+Multiply::Multiply(MergeOptions options) : MergeLayer(class_entry<Multiply>, std::move(options)) {}
+Average::Average(MergeOptions options) : MergeLayer(class_entry<Average>, std::move(options)) {}
+Maximum::Maximum(MergeOptions options) : MergeLayer(class_entry<Maximum>, std::move(options)) {}
+Minimum::Minimum(MergeOptions options) : MergeLayer(class_entry<Minimum>, std::move(options)) {}
+Subtract::Subtract(MergeOptions options) : MergeLayer(class_entry<Subtract>, std::move(options)) {}
+
 }  // namespace etude

@@ -9,7 +9,7 @@ struct MergeOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() { return option_rows(layer_fields<MergeOptions>()); }
+  template <class O = MergeOptions> static constexpr auto fields() { return option_rows(layer_fields<O>()); }
 };
 
 /// The base of layers that merge a list of Values into one: extents of 1 broadcast, and inputs of lower rank get axes
@@ -40,7 +40,7 @@ class Add : public MergeLayer {
  public:
   using Options = MergeOptions;
   static constexpr ClassText about{"Add", "Adds its inputs, which broadcast: several of [batch, ..] -> [batch, ..]."};
-  explicit Add(MergeOptions options = {}) : MergeLayer(class_entry<Add>, std::move(options)) {}
+  explicit Add(MergeOptions options = {});
 
  protected:
   Value merge(Value a, Value b) const override;
@@ -52,7 +52,7 @@ class Multiply : public MergeLayer {
   using Options = MergeOptions;
   static constexpr ClassText about{"Multiply",
                                    "Multiplies its inputs, which broadcast: several of [batch, ..] -> [batch, ..]."};
-  explicit Multiply(MergeOptions options = {}) : MergeLayer(class_entry<Multiply>, std::move(options)) {}
+  explicit Multiply(MergeOptions options = {});
 
  protected:
   Value merge(Value a, Value b) const override;
@@ -64,7 +64,7 @@ class Average : public MergeLayer {
   using Options = MergeOptions;
   static constexpr ClassText about{"Average",
                                    "Averages its inputs, which broadcast: several of [batch, ..] -> [batch, ..]."};
-  explicit Average(MergeOptions options = {}) : MergeLayer(class_entry<Average>, std::move(options)) {}
+  explicit Average(MergeOptions options = {});
 
  protected:
   Value merge(Value a, Value b) const override;
@@ -77,7 +77,7 @@ class Maximum : public MergeLayer {
   using Options = MergeOptions;
   static constexpr ClassText about{"Maximum",
                                    "Maximum of its inputs, which broadcast: several of [batch, ..] -> [batch, ..]."};
-  explicit Maximum(MergeOptions options = {}) : MergeLayer(class_entry<Maximum>, std::move(options)) {}
+  explicit Maximum(MergeOptions options = {});
 
  protected:
   Value merge(Value a, Value b) const override;
@@ -89,7 +89,7 @@ class Minimum : public MergeLayer {
   using Options = MergeOptions;
   static constexpr ClassText about{"Minimum",
                                    "Minimum of its inputs, which broadcast: several of [batch, ..] -> [batch, ..]."};
-  explicit Minimum(MergeOptions options = {}) : MergeLayer(class_entry<Minimum>, std::move(options)) {}
+  explicit Minimum(MergeOptions options = {});
 
  protected:
   Value merge(Value a, Value b) const override;
@@ -103,7 +103,7 @@ class Subtract : public MergeLayer {
   static constexpr ClassText about{"Subtract",
                                    "Subtracts the second input from the first: two of [batch, ..] -> "
                                    "[batch, ..]."};
-  explicit Subtract(MergeOptions options = {}) : MergeLayer(class_entry<Subtract>, std::move(options)) {}
+  explicit Subtract(MergeOptions options = {});
 
  protected:
   Value merge(Value a, Value b) const override;
@@ -115,9 +115,8 @@ struct ConcatenateOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&ConcatenateOptions::axis>("Axis along which inputs are concatenated."),
-                       layer_fields<ConcatenateOptions>());
+  template <class O = ConcatenateOptions> static constexpr auto fields() {
+    return option_rows(option<&O::axis>("Axis along which inputs are concatenated."), layer_fields<O>());
   }
 };
 
@@ -146,12 +145,11 @@ struct DotOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
+  template <class O = DotOptions> static constexpr auto fields() {
     return option_rows(
-        option<&DotOptions::axes>("Axis of both inputs that is summed over, or one for each input.", Need::required),
-        option<&DotOptions::normalize>(
-            "Whether inputs are divided by their length along the axis: the cosine of their angle."),
-        layer_fields<DotOptions>());
+        option<&O::axes>("Axis of both inputs that is summed over, or one for each input.", Need::required),
+        option<&O::normalize>("Whether inputs are divided by their length along the axis: the cosine of their angle."),
+        layer_fields<O>());
   }
 };
 

@@ -103,4 +103,11 @@ Value GaussianNoise::call(Value x, bool training) {
   return x + ops::normal(x.shape(), x.dtype(), key().seed, key().stream, next_call()) * stddev_;
 }
 
+SpatialDropout1D::SpatialDropout1D(const StepsDropoutOptions& options)
+    : SpatialDropout(class_entry<SpatialDropout1D>, options, 1) {}
+SpatialDropout2D::SpatialDropout2D(const SpatialDropoutOptions& options)
+    : SpatialDropout(class_entry<SpatialDropout2D>, options, 2) {}
+SpatialDropout3D::SpatialDropout3D(const SpatialDropoutOptions& options)
+    : SpatialDropout(class_entry<SpatialDropout3D>, options, 3) {}
+
 }  // namespace etude

@@ -46,13 +46,11 @@ struct DropoutOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
+  template <class O = DropoutOptions> static constexpr auto fields() {
     return option_rows(
-        option<&DropoutOptions::rate>("Fraction of the inputs that is set to 0, from 0 to 1.", Need::required),
-        option<&DropoutOptions::noise_shape>(
-            "Shape of the draws, of which extents of 1 broadcast. Default: that of the inputs."),
-        option<&DropoutOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
-        layer_fields<DropoutOptions>());
+        option<&O::rate>("Fraction of the inputs that is set to 0, from 0 to 1.", Need::required),
+        option<&O::noise_shape>("Shape of the draws, of which extents of 1 broadcast. Default: that of the inputs."),
+        option<&O::seed>("Seed of the random draws. Default: derived from the global seed."), layer_fields<O>());
   }
 };
 
@@ -81,11 +79,10 @@ struct GaussianNoiseOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&GaussianNoiseOptions::stddev>("Standard deviation of the noise.", Need::required),
-        option<&GaussianNoiseOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
-        layer_fields<GaussianNoiseOptions>());
+  template <class O = GaussianNoiseOptions> static constexpr auto fields() {
+    return option_rows(option<&O::stddev>("Standard deviation of the noise.", Need::required),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."),
+                       layer_fields<O>());
   }
 };
 
@@ -111,11 +108,10 @@ struct GaussianDropoutOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&GaussianDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
-        option<&GaussianDropoutOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
-        layer_fields<GaussianDropoutOptions>());
+  template <class O = GaussianDropoutOptions> static constexpr auto fields() {
+    return option_rows(option<&O::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."),
+                       layer_fields<O>());
   }
 };
 
@@ -143,13 +139,11 @@ struct AlphaDropoutOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
+  template <class O = AlphaDropoutOptions> static constexpr auto fields() {
     return option_rows(
-        option<&AlphaDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
-        option<&AlphaDropoutOptions::noise_shape>(
-            "Shape of the draws, of which extents of 1 broadcast. Default: that of the inputs."),
-        option<&AlphaDropoutOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
-        layer_fields<AlphaDropoutOptions>());
+        option<&O::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
+        option<&O::noise_shape>("Shape of the draws, of which extents of 1 broadcast. Default: that of the inputs."),
+        option<&O::seed>("Seed of the random draws. Default: derived from the global seed."), layer_fields<O>());
   }
 };
 
@@ -177,13 +171,12 @@ struct SpatialDropoutOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&SpatialDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
-        option<&SpatialDropoutOptions::data_format>(
-            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-        option<&SpatialDropoutOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
-        layer_fields<SpatialDropoutOptions>());
+  template <class O = SpatialDropoutOptions> static constexpr auto fields() {
+    return option_rows(option<&O::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
+                       option<&O::data_format>(
+                           "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."),
+                       layer_fields<O>());
   }
 };
 struct StepsDropoutOptions {
@@ -192,11 +185,10 @@ struct StepsDropoutOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&StepsDropoutOptions::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
-        option<&StepsDropoutOptions::seed>("Seed of the random draws. Default: derived from the global seed."),
-        layer_fields<StepsDropoutOptions>());
+  template <class O = StepsDropoutOptions> static constexpr auto fields() {
+    return option_rows(option<&O::rate>("Fraction of the inputs that is dropped, from 0 to 1.", Need::required),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."),
+                       layer_fields<O>());
   }
 };
 
@@ -233,8 +225,7 @@ class SpatialDropout1D : public SpatialDropout {
                                        "In training, sets a share of the channels to 0: [batch, steps, "
                                        "channels] -> [batch, steps, channels].",
                                    .example = R"({"rate": 0.5})"};
-  explicit SpatialDropout1D(const StepsDropoutOptions& options)
-      : SpatialDropout(class_entry<SpatialDropout1D>, options, 1) {}
+  explicit SpatialDropout1D(const StepsDropoutOptions& options);
   explicit SpatialDropout1D(double rate) : SpatialDropout1D(StepsDropoutOptions{.rate = rate}) {}
 };
 /// Source: keras/src/layers/regularization/spatial_dropout.py.
@@ -246,8 +237,7 @@ class SpatialDropout2D : public SpatialDropout {
                                        "In training, sets a share of the channels to 0: [batch, height, width, "
                                        "channels] -> [batch, height, width, channels].",
                                    .example = R"({"rate": 0.5})"};
-  explicit SpatialDropout2D(const SpatialDropoutOptions& options)
-      : SpatialDropout(class_entry<SpatialDropout2D>, options, 2) {}
+  explicit SpatialDropout2D(const SpatialDropoutOptions& options);
   explicit SpatialDropout2D(double rate) : SpatialDropout2D(SpatialDropoutOptions{.rate = rate}) {}
 };
 /// Source: keras/src/layers/regularization/spatial_dropout.py.
@@ -259,8 +249,7 @@ class SpatialDropout3D : public SpatialDropout {
                                        "In training, sets a share of the channels to 0: [batch, depth, height, width, "
                                        "channels] -> [batch, depth, height, width, channels].",
                                    .example = R"({"rate": 0.5})"};
-  explicit SpatialDropout3D(const SpatialDropoutOptions& options)
-      : SpatialDropout(class_entry<SpatialDropout3D>, options, 3) {}
+  explicit SpatialDropout3D(const SpatialDropoutOptions& options);
   explicit SpatialDropout3D(double rate) : SpatialDropout3D(SpatialDropoutOptions{.rate = rate}) {}
 };
 

@@ -23,18 +23,16 @@ struct LayerNormalizationOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&LayerNormalizationOptions::axis>("Axes that are normalized together."),
-                       option<&LayerNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
-                       option<&LayerNormalizationOptions::center>("Whether beta is added."),
-                       option<&LayerNormalizationOptions::scale>("Whether the result is multiplied by gamma."),
-                       option<&LayerNormalizationOptions::rms_scaling>(
-                           "Whether the result is x / sqrt(variance + epsilon) · gamma: the mean is not subtracted."),
-                       option<&LayerNormalizationOptions::beta_initializer>("Initial values of beta."),
-                       option<&LayerNormalizationOptions::gamma_initializer>("Initial values of gamma."),
-                       option<&LayerNormalizationOptions::beta_regularizer>("Penalty on beta."),
-                       option<&LayerNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
-                       constraint_fields<LayerNormalizationOptions>(), layer_fields<LayerNormalizationOptions>());
+  template <class O = LayerNormalizationOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::axis>("Axes that are normalized together."),
+        option<&O::epsilon>("Small number that avoids a division by 0."), option<&O::center>("Whether beta is added."),
+        option<&O::scale>("Whether the result is multiplied by gamma."),
+        option<&O::rms_scaling>(
+            "Whether the result is x / sqrt(variance + epsilon) · gamma: the mean is not subtracted."),
+        option<&O::beta_initializer>("Initial values of beta."),
+        option<&O::gamma_initializer>("Initial values of gamma."), option<&O::beta_regularizer>("Penalty on beta."),
+        option<&O::gamma_regularizer>("Penalty on gamma."), constraint_fields<O>(), layer_fields<O>());
   }
 };
 
@@ -63,10 +61,9 @@ struct RMSNormalizationOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&RMSNormalizationOptions::axis>("Axes that are normalized together."),
-                       option<&RMSNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
-                       layer_fields<RMSNormalizationOptions>());
+  template <class O = RMSNormalizationOptions> static constexpr auto fields() {
+    return option_rows(option<&O::axis>("Axes that are normalized together."),
+                       option<&O::epsilon>("Small number that avoids a division by 0."), layer_fields<O>());
   }
 };
 
@@ -109,29 +106,25 @@ struct BatchNormalizationOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
+  template <class O = BatchNormalizationOptions> static constexpr auto fields() {
     return option_rows(
-        option<&BatchNormalizationOptions::axis>("Axis of the features, which are normalized separately."),
-        option<&BatchNormalizationOptions::momentum>("Fraction of the moving averages that a step keeps, from 0 to 1."),
-        option<&BatchNormalizationOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&BatchNormalizationOptions::center>("Whether beta is added."),
-        option<&BatchNormalizationOptions::scale>("Whether the result is multiplied by gamma."),
-        option<&BatchNormalizationOptions::beta_initializer>("Initial values of beta."),
-        option<&BatchNormalizationOptions::gamma_initializer>("Initial values of gamma."),
-        option<&BatchNormalizationOptions::moving_mean_initializer>("Initial values of the moving mean."),
-        option<&BatchNormalizationOptions::moving_variance_initializer>("Initial values of the moving variance."),
-        option<&BatchNormalizationOptions::beta_regularizer>("Penalty on beta."),
-        option<&BatchNormalizationOptions::gamma_regularizer>("Penalty on gamma."),
-        constraint_fields<BatchNormalizationOptions>(),
-        option<&BatchNormalizationOptions::renorm>(
-            "Whether training normalizes nearly as evaluation does: by Batch Renormalization."),
-        option<&BatchNormalizationOptions::renorm_clipping>(
+        option<&O::axis>("Axis of the features, which are normalized separately."),
+        option<&O::momentum>("Fraction of the moving averages that a step keeps, from 0 to 1."),
+        option<&O::epsilon>("Small number that avoids a division by 0."), option<&O::center>("Whether beta is added."),
+        option<&O::scale>("Whether the result is multiplied by gamma."),
+        option<&O::beta_initializer>("Initial values of beta."),
+        option<&O::gamma_initializer>("Initial values of gamma."),
+        option<&O::moving_mean_initializer>("Initial values of the moving mean."),
+        option<&O::moving_variance_initializer>("Initial values of the moving variance."),
+        option<&O::beta_regularizer>("Penalty on beta."), option<&O::gamma_regularizer>("Penalty on gamma."),
+        constraint_fields<O>(),
+        option<&O::renorm>("Whether training normalizes nearly as evaluation does: by Batch Renormalization."),
+        option<&O::renorm_clipping>(
             "Limits of its corrections: the scale is from \"rmin\" to \"rmax\", the shift from -\"dmax\" to \"dmax\". "
             "Default: no limits."),
-        option<&BatchNormalizationOptions::renorm_momentum>(
+        option<&O::renorm_momentum>(
             "Fraction of the moving averages of Batch Renormalization that a step keeps, from 0 to 1."),
-        option<&BatchNormalizationOptions::synchronized>("Whether the statistics are those of all replicas together."),
-        layer_fields<BatchNormalizationOptions>());
+        option<&O::synchronized>("Whether the statistics are those of all replicas together."), layer_fields<O>());
   }
 };
 
@@ -188,8 +181,8 @@ struct GroupNormalizationOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    using Options = GroupNormalizationOptions;
+  template <class O = GroupNormalizationOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::groups>("Groups of channels that are normalized together; -1: each channel by itself."),
         option<&Options::axis>("Axis of the channels."),
@@ -230,9 +223,8 @@ struct UnitNormalizationOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&UnitNormalizationOptions::axis>("Axes that are normalized together."),
-                       layer_fields<UnitNormalizationOptions>());
+  template <class O = UnitNormalizationOptions> static constexpr auto fields() {
+    return option_rows(option<&O::axis>("Axes that are normalized together."), layer_fields<O>());
   }
 };
 

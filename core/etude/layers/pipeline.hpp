@@ -11,9 +11,9 @@ namespace etude {
 struct PipelineOptions {
   std::vector<LayerPtr> layers = {};
   std::string name = {};
-  static constexpr auto fields() {
-    return option_rows(option<&PipelineOptions::layers>("The layers, in order.", Need::required),
-                       option<&PipelineOptions::name>("Name of the layer. Default: \"pipeline\", numbered."));
+  template <class O = PipelineOptions> static constexpr auto fields() {
+    return option_rows(option<&O::layers>("The layers, in order.", Need::required),
+                       option<&O::name>("Name of the layer. Default: \"pipeline\", numbered."));
   }
 };
 

@@ -10,10 +10,9 @@ struct ActivationOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&ActivationOptions::activation>("The function, by name or as a function.", Need::required),
-        layer_fields<ActivationOptions>());
+  template <class O = ActivationOptions> static constexpr auto fields() {
+    return option_rows(option<&O::activation>("The function, by name or as a function.", Need::required),
+                       layer_fields<O>());
   }
 };
 
@@ -35,10 +34,9 @@ struct RescalingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&RescalingOptions::scale>("Factor of the inputs.", Need::required),
-                       option<&RescalingOptions::offset>("Number added after the product."),
-                       layer_fields<RescalingOptions>());
+  template <class O = RescalingOptions> static constexpr auto fields() {
+    return option_rows(option<&O::scale>("Factor of the inputs.", Need::required),
+                       option<&O::offset>("Number added after the product."), layer_fields<O>());
   }
 };
 

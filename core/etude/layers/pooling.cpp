@@ -94,4 +94,17 @@ Value PoolingLayer::average(Value x, const spatial::VolumeWindow& window) const 
   return ops::cast(counts ? sums / (counts * cells) : sums * (1 / cells), x.dtype());
 }
 
+MaxPooling1D::MaxPooling1D(PoolingOptions options)
+    : PoolingLayer(class_entry<MaxPooling1D>, std::move(options), 1, Kind::max) {}
+MaxPooling2D::MaxPooling2D(PoolingOptions options)
+    : PoolingLayer(class_entry<MaxPooling2D>, std::move(options), 2, Kind::max) {}
+MaxPooling3D::MaxPooling3D(PoolingOptions options)
+    : PoolingLayer(class_entry<MaxPooling3D>, std::move(options), 3, Kind::max) {}
+AveragePooling1D::AveragePooling1D(PoolingOptions options)
+    : PoolingLayer(class_entry<AveragePooling1D>, std::move(options), 1, Kind::average) {}
+AveragePooling2D::AveragePooling2D(PoolingOptions options)
+    : PoolingLayer(class_entry<AveragePooling2D>, std::move(options), 2, Kind::average) {}
+AveragePooling3D::AveragePooling3D(PoolingOptions options)
+    : PoolingLayer(class_entry<AveragePooling3D>, std::move(options), 3, Kind::average) {}
+
 }  // namespace etude

@@ -17,14 +17,14 @@ struct PoolingOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
+  template <class O = PoolingOptions> static constexpr auto fields() {
     return option_rows(
-        option<&PoolingOptions::pool_size>("Extent of the window along each axis, or one number for all."),
-        option<&PoolingOptions::strides>("Step of the window along each axis. Default: pool_size."),
-        option<&PoolingOptions::padding>("\"valid\", no padding, or \"same\", so that strides of 1 keep the extents."),
-        option<&PoolingOptions::data_format>(
+        option<&O::pool_size>("Extent of the window along each axis, or one number for all."),
+        option<&O::strides>("Step of the window along each axis. Default: pool_size."),
+        option<&O::padding>("\"valid\", no padding, or \"same\", so that strides of 1 keep the extents."),
+        option<&O::data_format>(
             "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-        layer_fields<PoolingOptions>());
+        layer_fields<O>());
   }
 };
 
@@ -60,8 +60,7 @@ class MaxPooling1D : public PoolingLayer {
  public:
   static constexpr ClassText about{
       "MaxPooling1D", "Maximum of each window: [batch, steps, channels] -> [batch, .., channels].", "MaxPool1D"};
-  explicit MaxPooling1D(PoolingOptions options = {})
-      : PoolingLayer(class_entry<MaxPooling1D>, std::move(options), 1, Kind::max) {}
+  explicit MaxPooling1D(PoolingOptions options = {});
 };
 /// Source: keras/src/layers/pooling/max_pooling2d.py.
 class MaxPooling2D : public PoolingLayer {
@@ -69,8 +68,7 @@ class MaxPooling2D : public PoolingLayer {
   static constexpr ClassText about{
       "MaxPooling2D", "Maximum of each window: [batch, height, width, channels] -> [batch, .., .., channels].",
       "MaxPool2D"};
-  explicit MaxPooling2D(PoolingOptions options = {})
-      : PoolingLayer(class_entry<MaxPooling2D>, std::move(options), 2, Kind::max) {}
+  explicit MaxPooling2D(PoolingOptions options = {});
 };
 /// Source: keras/src/layers/pooling/max_pooling3d.py.
 class MaxPooling3D : public PoolingLayer {
@@ -78,8 +76,7 @@ class MaxPooling3D : public PoolingLayer {
   static constexpr ClassText about{
       "MaxPooling3D",
       "Maximum of each window: [batch, depth, height, width, channels] -> [batch, .., .., .., channels].", "MaxPool3D"};
-  explicit MaxPooling3D(PoolingOptions options = {})
-      : PoolingLayer(class_entry<MaxPooling3D>, std::move(options), 3, Kind::max) {}
+  explicit MaxPooling3D(PoolingOptions options = {});
 };
 
 /// The mean of each window. Padding does not count. Source: keras/src/layers/pooling/average_pooling1d.py.
@@ -87,8 +84,7 @@ class AveragePooling1D : public PoolingLayer {
  public:
   static constexpr ClassText about{
       "AveragePooling1D", "Mean of each window: [batch, steps, channels] -> [batch, .., channels].", "AvgPool1D"};
-  explicit AveragePooling1D(PoolingOptions options = {})
-      : PoolingLayer(class_entry<AveragePooling1D>, std::move(options), 1, Kind::average) {}
+  explicit AveragePooling1D(PoolingOptions options = {});
 };
 /// Source: keras/src/layers/pooling/average_pooling2d.py.
 class AveragePooling2D : public PoolingLayer {
@@ -96,8 +92,7 @@ class AveragePooling2D : public PoolingLayer {
   static constexpr ClassText about{
       "AveragePooling2D", "Mean of each window: [batch, height, width, channels] -> [batch, .., .., channels].",
       "AvgPool2D"};
-  explicit AveragePooling2D(PoolingOptions options = {})
-      : PoolingLayer(class_entry<AveragePooling2D>, std::move(options), 2, Kind::average) {}
+  explicit AveragePooling2D(PoolingOptions options = {});
 };
 /// Source: keras/src/layers/pooling/average_pooling3d.py.
 class AveragePooling3D : public PoolingLayer {
@@ -105,8 +100,7 @@ class AveragePooling3D : public PoolingLayer {
   static constexpr ClassText about{
       "AveragePooling3D",
       "Mean of each window: [batch, depth, height, width, channels] -> [batch, .., .., .., channels].", "AvgPool3D"};
-  explicit AveragePooling3D(PoolingOptions options = {})
-      : PoolingLayer(class_entry<AveragePooling3D>, std::move(options), 3, Kind::average) {}
+  explicit AveragePooling3D(PoolingOptions options = {});
 };
 
 namespace layers {

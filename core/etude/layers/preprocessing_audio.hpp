@@ -22,8 +22,8 @@ struct STFTSpectrogramOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = STFTSpectrogramOptions;
+  template <class O = STFTSpectrogramOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::mode>("\"log\": logarithms of magnitudes; \"magnitude\"; \"psd\": power spectral densities; "
                                "\"real\"; \"imag\"; \"angle\": phases from -pi to pi; \"stft\": both parts."),
@@ -76,8 +76,8 @@ struct MelSpectrogramOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = MelSpectrogramOptions;
+  template <class O = MelSpectrogramOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::fft_length>("Length of the Fourier transform, an even number."),
                        option<&Options::sequence_stride>("Number of samples between two frames."),
                        option<&Options::sequence_length>("Number of samples of a frame. Default: fft_length."),

@@ -20,8 +20,8 @@ struct RandAugmentOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandAugmentOptions;
+  template <class O = RandAugmentOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         value_range_fields<Options>(),
         option<&Options::num_ops>("Number of changes, one after the other. Each is one of eleven, the same for all "
@@ -65,8 +65,8 @@ struct AugMixOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = AugMixOptions;
+  template <class O = AugMixOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         value_range_fields<Options>(),
         option<&Options::num_chains>("Number of chains of changes, whose results are mixed."),

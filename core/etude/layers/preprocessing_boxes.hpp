@@ -17,8 +17,8 @@ struct MaxNumBoundingBoxesOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = MaxNumBoundingBoxesOptions;
+  template <class O = MaxNumBoundingBoxesOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::max_number>("Number of boxes of each image in the result.", Need::required),
                        option<&Options::fill_value>("Number in boxes and labels that are added."),
                        option<&Options::bounding_box_format>("Configs of Keras have it; boxes of all formats are alike "

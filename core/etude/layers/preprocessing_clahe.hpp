@@ -18,8 +18,8 @@ struct ContrastLimitedAdaptiveHistogramEqualizationOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = ContrastLimitedAdaptiveHistogramEqualizationOptions;
+  template <class O = ContrastLimitedAdaptiveHistogramEqualizationOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         value_range_fields<Options>(),
         option<&Options::clip_limit>("Greatest count of a brightness within a tile, in multiples of the mean count; "

@@ -83,4 +83,21 @@ Value Solarization::transform(Value images) {
   return image_ops::scaled(ops::where(ops::less(x, drawn[1] * 255), x, 255 - x), bytes, value_range_);
 }
 
+RandomBrightness::RandomBrightness(const RandomColorOptions& options)
+    : RandomColor(class_entry<RandomBrightness>, options, color_ops::brightness) {}
+RandomContrast::RandomContrast(const RandomColorOptions& options)
+    : RandomColor(class_entry<RandomContrast>, options, color_ops::contrast) {}
+RandomColorDegeneration::RandomColorDegeneration(const RandomColorOptions& options)
+    : RandomColor(class_entry<RandomColorDegeneration>, options, color_ops::degeneration) {}
+RandomHue::RandomHue(const RandomColorOptions& options)
+    : RandomColor(class_entry<RandomHue>, options, color_ops::hue) {}
+RandomSaturation::RandomSaturation(const RandomColorOptions& options)
+    : RandomColor(class_entry<RandomSaturation>, options, color_ops::saturation) {}
+RandomSharpness::RandomSharpness(const RandomColorOptions& options)
+    : RandomColor(class_entry<RandomSharpness>, options, color_ops::sharpness) {}
+RandomPosterization::RandomPosterization(const RandomColorOptions& options)
+    : RandomColor(class_entry<RandomPosterization>, options, color_ops::posterization) {}
+RandomInvert::RandomInvert(const RandomInvertOptions& options)
+    : RandomColor(class_entry<RandomInvert>, options, color_ops::inversion) {}
+
 }  // namespace etude

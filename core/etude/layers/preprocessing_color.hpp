@@ -44,8 +44,8 @@ struct RandomColorOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomColorOptions;
+  template <class O = RandomColorOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::factor>("Least and greatest strength, drawn for each image; or one number for "
                                                 "the interval that its class describes.",
                                                 Need::required),
@@ -62,8 +62,7 @@ class RandomBrightness : public RandomColor {
       .name = "RandomBrightness",
       .text = "In training, changes the brightness of images by a share from -factor to factor: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
-  explicit RandomBrightness(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomBrightness>, options, color_ops::brightness) {}
+  explicit RandomBrightness(const RandomColorOptions& options);
 };
 
 /// Multiplies the deviations from the mean of each channel of an image by a number from 1 - factor to 1 + factor.
@@ -76,8 +75,7 @@ class RandomContrast : public RandomColor {
       .name = "RandomContrast",
       .text = "In training, multiplies the contrast of images by a number from 1 - factor to 1 + factor: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
-  explicit RandomContrast(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomContrast>, options, color_ops::contrast) {}
+  explicit RandomContrast(const RandomColorOptions& options);
 };
 
 /// Blends an image with a gray one: 0 changes nothing, 1 is gray. Images have three channels. Source:
@@ -88,8 +86,7 @@ class RandomColorDegeneration : public RandomColor {
   static constexpr ClassText about{.name = "RandomColorDegeneration",
                                    .text = "In training, blends images with gray ones by up to factor: [..] -> [..].",
                                    .example = R"({"factor": 0.2})"};
-  explicit RandomColorDegeneration(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomColorDegeneration>, options, color_ops::degeneration) {}
+  explicit RandomColorDegeneration(const RandomColorOptions& options);
 };
 
 /// Turns the hue by up to factor / 2 of a full turn, in either direction. Images have three channels. Source:
@@ -101,8 +98,7 @@ class RandomHue : public RandomColor {
       .name = "RandomHue",
       .text = "In training, turns the hue of images by up to factor / 2 of a full turn: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
-  explicit RandomHue(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomHue>, options, color_ops::hue) {}
+  explicit RandomHue(const RandomColorOptions& options);
 };
 
 /// Multiplies the saturation by f / (1 - f) for an f from 0 to factor: 0 is gray, 0.5 changes nothing. Saturations are
@@ -115,8 +111,7 @@ class RandomSaturation : public RandomColor {
       .name = "RandomSaturation",
       .text = "In training, changes the saturation of images; a factor of 0.5 changes nothing: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
-  explicit RandomSaturation(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomSaturation>, options, color_ops::saturation) {}
+  explicit RandomSaturation(const RandomColorOptions& options);
 };
 
 /// Blends an image with a blurred one: 0 is blurred, 0.5 changes nothing, 1 is sharpened. Source:
@@ -128,8 +123,7 @@ class RandomSharpness : public RandomColor {
       .name = "RandomSharpness",
       .text = "In training, blurs or sharpens images; a factor of 0.5 changes nothing: [..] -> [..].",
       .example = R"({"factor": 0.2})"};
-  explicit RandomSharpness(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomSharpness>, options, color_ops::sharpness) {}
+  explicit RandomSharpness(const RandomColorOptions& options);
 };
 
 /// Keeps the highest bits of values from 0 to 255: as many as are drawn, from 1 to factor - 1, or from the first number
@@ -142,8 +136,7 @@ class RandomPosterization : public RandomColor {
       .name = "RandomPosterization",
       .text = "In training, reduces the bits of each value to a number from 1 to factor: [..] -> [..].",
       .example = R"({"factor": 5})"};
-  explicit RandomPosterization(const RandomColorOptions& options)
-      : RandomColor(class_entry<RandomPosterization>, options, color_ops::posterization) {}
+  explicit RandomPosterization(const RandomColorOptions& options);
 };
 
 struct RandomInvertOptions {
@@ -154,8 +147,8 @@ struct RandomInvertOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomInvertOptions;
+  template <class O = RandomInvertOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::factor>("Least and greatest probability, drawn for each image; one number is "
                                                 "the greatest. Default: 1."),
                        value_range_fields<Options>(), random_image_fields<Options>());
@@ -167,8 +160,7 @@ class RandomInvert : public RandomColor {
  public:
   using Options = RandomInvertOptions;
   static constexpr ClassText about{"RandomInvert", "In training, inverts the values of some images: [..] -> [..]."};
-  explicit RandomInvert(const RandomInvertOptions& options = {})
-      : RandomColor(class_entry<RandomInvert>, options, color_ops::inversion) {}
+  explicit RandomInvert(const RandomInvertOptions& options = {});
 };
 
 struct RandomGrayscaleOptions {
@@ -178,8 +170,8 @@ struct RandomGrayscaleOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomGrayscaleOptions;
+  template <class O = RandomGrayscaleOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::factor>("Probability that an image loses its colors."),
                        random_image_fields<Options>());
   }
@@ -205,8 +197,8 @@ struct RandomColorJitterOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomColorJitterOptions;
+  template <class O = RandomColorJitterOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         value_range_fields<Options>(),
         option<&Options::brightness_factor>("The factor of RandomBrightness. Default: brightness does not change."),
@@ -251,8 +243,8 @@ struct RandomGaussianBlurOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomGaussianBlurOptions;
+  template <class O = RandomGaussianBlurOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::factor>("Least and greatest probability, drawn for each image; one number is "
                                                 "the greatest. Default: 1."),
                        option<&Options::kernel_size>("Width and height of the kernel, odd numbers of pixels."),
@@ -287,8 +279,8 @@ struct SolarizationOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = SolarizationOptions;
+  template <class O = SolarizationOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::addition_factor>("Least and greatest number added to values, as a fraction of "
                                                          "their range; one number is the greatest. Default: 0."),
                        option<&Options::threshold_factor>("The same of the threshold above which values are inverted. "

@@ -21,8 +21,8 @@ struct RandomElasticTransformOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomElasticTransformOptions;
+  template <class O = RandomElasticTransformOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::factor>("Least and greatest probability that an image is changed, from 0 to 1; or one number "
                                  "f for 0 to f."),

@@ -53,8 +53,8 @@ struct ResizingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = ResizingOptions;
+  template <class O = ResizingOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::height>("Height of the results, in pixels.", Need::required),
         option<&Options::width>("Width of the results, in pixels.", Need::required),
@@ -95,8 +95,8 @@ struct CenterCropOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = CenterCropOptions;
+  template <class O = CenterCropOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::height>("Height of the results, in pixels.", Need::required),
                        option<&Options::width>("Width of the results, in pixels.", Need::required),
                        image_fields<Options>());
@@ -128,8 +128,8 @@ struct AutoContrastOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(value_range_fields<AutoContrastOptions>(), image_fields<AutoContrastOptions>());
+  template <class O = AutoContrastOptions> static constexpr auto fields() {
+    return option_rows(value_range_fields<O>(), image_fields<O>());
   }
 };
 
@@ -158,10 +158,9 @@ struct EqualizationOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(value_range_fields<EqualizationOptions>(),
-                       option<&EqualizationOptions::bins>("Number of brightnesses that are told apart, at least 2."),
-                       image_fields<EqualizationOptions>());
+  template <class O = EqualizationOptions> static constexpr auto fields() {
+    return option_rows(value_range_fields<O>(),
+                       option<&O::bins>("Number of brightnesses that are told apart, at least 2."), image_fields<O>());
   }
 };
 

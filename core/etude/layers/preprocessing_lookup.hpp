@@ -27,8 +27,8 @@ struct IntegerLookupOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = IntegerLookupOptions;
+  template <class O = IntegerLookupOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::max_tokens>("The most indices, those of the mask and of unknown integers included. Default: "
                                      "any number."),

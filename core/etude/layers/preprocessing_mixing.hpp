@@ -21,8 +21,8 @@ struct RandomErasingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomErasingOptions;
+  template <class O = RandomErasingOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::factor>("Least and greatest probability, drawn for each image; one number is the greatest. "
                                  "Default: 1."),
@@ -82,10 +82,10 @@ struct MixUpOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
+  template <class O = MixUpOptions> static constexpr auto fields() {
     return option_rows(
-        option<&MixUpOptions::alpha>("Parameter of the beta distribution of the shares; near 0 one image prevails."),
-        random_image_fields<MixUpOptions>());
+        option<&O::alpha>("Parameter of the beta distribution of the shares; near 0 one image prevails."),
+        random_image_fields<O>());
   }
 };
 
@@ -112,11 +112,11 @@ struct CutMixOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
+  template <class O = CutMixOptions> static constexpr auto fields() {
     return option_rows(
-        option<&CutMixOptions::factor>("Least and greatest parameter of the beta distribution of the shares, drawn for "
-                                       "each batch; one number is the greatest. Default: 1."),
-        random_image_fields<CutMixOptions>());
+        option<&O::factor>("Least and greatest parameter of the beta distribution of the shares, drawn for "
+                           "each batch; one number is the greatest. Default: 1."),
+        random_image_fields<O>());
   }
 };
 

@@ -19,14 +19,12 @@ struct NormalizationOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&NormalizationOptions::axis>("Axes with a mean and a variance of their own; none: one for all."),
-        option<&NormalizationOptions::mean>("Means, if they are known: one, or one for each entry of the axes. "
-                                            "Default: those of the data that the layer adapts to."),
-        option<&NormalizationOptions::variance>("Variances, if the means are set."),
-        option<&NormalizationOptions::invert>("Whether it computes the inputs from normalized ones."),
-        layer_fields<NormalizationOptions>());
+  template <class O = NormalizationOptions> static constexpr auto fields() {
+    return option_rows(option<&O::axis>("Axes with a mean and a variance of their own; none: one for all."),
+                       option<&O::mean>("Means, if they are known: one, or one for each entry of the axes. "
+                                        "Default: those of the data that the layer adapts to."),
+                       option<&O::variance>("Variances, if the means are set."),
+                       option<&O::invert>("Whether it computes the inputs from normalized ones."), layer_fields<O>());
   }
 };
 
@@ -66,8 +64,8 @@ struct DiscretizationOptions {
   std::string dtype = {};
   std::string name = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = DiscretizationOptions;
+  template <class O = DiscretizationOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::bin_boundaries>("Boundaries between the bins, in ascending order. Default: those of the data "
                                          "that the layer adapts to."),
@@ -117,8 +115,8 @@ struct CategoryEncodingOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = CategoryEncodingOptions;
+  template <class O = CategoryEncodingOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::num_tokens>("Number of categories.", Need::required),
                        option<&Options::output_mode>("\"one_hot\": a row for each number; \"multi_hot\": a row for "
                                                      "each sample; \"count\": how often each occurs in a sample."),

@@ -19,8 +19,8 @@ struct RandomPerspectiveOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomPerspectiveOptions;
+  template <class O = RandomPerspectiveOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::factor>("Least and greatest probability that an image is changed, from 0 to 1; or one number "
                                  "f for 0 to f."),

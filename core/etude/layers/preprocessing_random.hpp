@@ -56,10 +56,9 @@ struct RandomFlipOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&RandomFlipOptions::mode>("\"horizontal\", \"vertical\" or \"horizontal_and_vertical\": both at once."),
-        random_image_fields<RandomFlipOptions>());
+  template <class O = RandomFlipOptions> static constexpr auto fields() {
+    return option_rows(option<&O::mode>("\"horizontal\", \"vertical\" or \"horizontal_and_vertical\": both at once."),
+                       random_image_fields<O>());
   }
 };
 
@@ -87,8 +86,8 @@ struct RandomCropOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomCropOptions;
+  template <class O = RandomCropOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::height>("Height of the results, in pixels.", Need::required),
                        option<&Options::width>("Width of the results, in pixels.", Need::required),
                        random_image_fields<Options>());
@@ -154,8 +153,8 @@ struct RandomTranslationOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomTranslationOptions;
+  template <class O = RandomTranslationOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::height_factor>("Least and greatest shift down, as a fraction of the height; or one number for "
                                         "shifts of both directions.",
@@ -192,8 +191,8 @@ struct RandomZoomOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomZoomOptions;
+  template <class O = RandomZoomOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::height_factor>("Least and greatest growth of the visible height, as a fraction: positive "
                                         "numbers zoom out; or one number for both directions.",
@@ -231,8 +230,8 @@ struct RandomRotationOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomRotationOptions;
+  template <class O = RandomRotationOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::factor>("Least and greatest angle, as a fraction of a full turn; or one number "
                                                 "for both directions.",
                                                 Need::required),
@@ -267,8 +266,8 @@ struct RandomShearOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = RandomShearOptions;
+  template <class O = RandomShearOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::x_factor>("Least and greatest shift of a row, in pixels per row, from 0 to 1; or one number. "
                                    "Both directions occur."),

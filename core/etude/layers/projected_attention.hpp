@@ -12,14 +12,12 @@ struct AttentionInputs {
   bool use_causal_mask = false;
   bool training = false;
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&AttentionInputs::query>("[batch, queries, features]."),
-        option<&AttentionInputs::value>("[batch, keys, features]."),
-        option<&AttentionInputs::key>("[batch, keys, features]. Default: value."),
-        option<&AttentionInputs::attention_mask>("[batch, queries, keys], true where a query may attend to a key."),
-        option<&AttentionInputs::use_causal_mask>("Whether a query attends only to keys up to its own position."),
-        option<&AttentionInputs::training>("Whether dropout is applied."));
+  template <class O = AttentionInputs> static constexpr auto fields() {
+    return option_rows(option<&O::query>("[batch, queries, features]."), option<&O::value>("[batch, keys, features]."),
+                       option<&O::key>("[batch, keys, features]. Default: value."),
+                       option<&O::attention_mask>("[batch, queries, keys], true where a query may attend to a key."),
+                       option<&O::use_causal_mask>("Whether a query attends only to keys up to its own position."),
+                       option<&O::training>("Whether dropout is applied."));
   }
 };
 /// The results of attention: output [batch, steps, features], scores [batch, heads, steps, source steps].

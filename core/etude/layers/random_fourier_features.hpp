@@ -15,8 +15,8 @@ struct RandomFourierFeaturesOptions {
   bool trainable = false;
   std::string name = {};
   std::string dtype = {};
-  static constexpr auto fields() {
-    using Options = RandomFourierFeaturesOptions;
+  template <class O = RandomFourierFeaturesOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::output_dim>("Number of features.", Need::required),
         option<&Options::kernel_initializer>("Distribution of the frequencies: \"gaussian\" or \"laplacian\", by the "

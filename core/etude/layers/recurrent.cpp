@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/detail/scan.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/shape.hpp"

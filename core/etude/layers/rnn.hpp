@@ -14,9 +14,8 @@ struct StackedRNNCellsOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&StackedRNNCellsOptions::cells>("The cells, in order.", Need::required),
-                       layer_fields<StackedRNNCellsOptions>());
+  template <class O = StackedRNNCellsOptions> static constexpr auto fields() {
+    return option_rows(option<&O::cells>("The cells, in order.", Need::required), layer_fields<O>());
   }
 };
 
@@ -59,9 +58,9 @@ struct RNNOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&RNNOptions::cell>("The cell that computes one step, such as LSTMCell.", Need::required),
-                       recurrent_fields<RNNOptions>());
+  template <class O = RNNOptions> static constexpr auto fields() {
+    return option_rows(option<&O::cell>("The cell that computes one step, such as LSTMCell.", Need::required),
+                       recurrent_fields<O>());
   }
 };
 

@@ -59,8 +59,8 @@ struct AttentionOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = AttentionOptions;
+  template <class O = AttentionOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::use_scale>("Whether scores are multiplied by a number that is learned."),
                        option<&Options::score_mode>("\"dot\": query · key; \"concat\": the sum of tanh(query + key)."),
                        option<&Options::dropout>("Fraction of the scores that is set to 0 in training."),
@@ -94,8 +94,8 @@ struct AdditiveAttentionOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = AdditiveAttentionOptions;
+  template <class O = AdditiveAttentionOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::use_scale>("Whether features are multiplied by numbers that are learned."),
                        option<&Options::dropout>("Fraction of the scores that is set to 0 in training."),
                        option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),

@@ -36,4 +36,9 @@ Value SeparableConvolution::convolve(Value x) const {
                      ops::reshape(kernel, {kernel.shape()[-2], kernel.shape()[-1]}));
 }
 
+SeparableConv1D::SeparableConv1D(SeparableConvolutionOptions options)
+    : SeparableConvolution(class_entry<SeparableConv1D>, std::move(options), 1) {}
+SeparableConv2D::SeparableConv2D(SeparableConvolutionOptions options)
+    : SeparableConvolution(class_entry<SeparableConv2D>, std::move(options), 2) {}
+
 }  // namespace etude

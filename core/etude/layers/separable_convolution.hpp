@@ -29,8 +29,8 @@ struct SeparableConvolutionOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    using Options = SeparableConvolutionOptions;
+  template <class O = SeparableConvolutionOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::filters>("Number of output channels.", Need::required), window_fields<Options>(),
         option<&Options::depth_multiplier>("Channels for each input channel between the two convolutions."),
@@ -73,8 +73,7 @@ class SeparableConv1D : public SeparableConvolution {
           "filters].",
       .aliases = "SeparableConvolution1D",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit SeparableConv1D(SeparableConvolutionOptions options)
-      : SeparableConvolution(class_entry<SeparableConv1D>, std::move(options), 1) {}
+  explicit SeparableConv1D(SeparableConvolutionOptions options);
 };
 /// Source: keras/src/layers/convolutional/separable_conv2d.py.
 class SeparableConv2D : public SeparableConvolution {
@@ -86,8 +85,7 @@ class SeparableConv2D : public SeparableConvolution {
           "[batch, .., .., filters].",
       .aliases = "SeparableConvolution2D",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit SeparableConv2D(SeparableConvolutionOptions options)
-      : SeparableConvolution(class_entry<SeparableConv2D>, std::move(options), 2) {}
+  explicit SeparableConv2D(SeparableConvolutionOptions options);
 };
 
 namespace layers {

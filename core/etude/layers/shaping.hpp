@@ -13,10 +13,10 @@ struct FlattenOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&FlattenOptions::data_format>(
+  template <class O = FlattenOptions> static constexpr auto fields() {
+    return option_rows(option<&O::data_format>(
                            "\"channels_last\", [batch, .., channels], or \"channels_first\", [batch, channels, ..]."),
-                       layer_fields<FlattenOptions>());
+                       layer_fields<O>());
   }
 };
 
@@ -39,11 +39,11 @@ struct ReshapeOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
+  template <class O = ReshapeOptions> static constexpr auto fields() {
     return option_rows(
-        option<&ReshapeOptions::target_shape>(
-            "Extents of the result without the batch axis; one may be -1, what is left.", Need::required),
-        layer_fields<ReshapeOptions>());
+        option<&O::target_shape>("Extents of the result without the batch axis; one may be -1, what is left.",
+                                 Need::required),
+        layer_fields<O>());
   }
 };
 
@@ -69,10 +69,9 @@ struct PermuteOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&PermuteOptions::dims>("Axes in their new order, from 1: the batch axis stays.", Need::required),
-        layer_fields<PermuteOptions>());
+  template <class O = PermuteOptions> static constexpr auto fields() {
+    return option_rows(option<&O::dims>("Axes in their new order, from 1: the batch axis stays.", Need::required),
+                       layer_fields<O>());
   }
 };
 
@@ -97,9 +96,8 @@ struct RepeatVectorOptions {
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    return option_rows(option<&RepeatVectorOptions::n>("Number of steps.", Need::required),
-                       layer_fields<RepeatVectorOptions>());
+  template <class O = RepeatVectorOptions> static constexpr auto fields() {
+    return option_rows(option<&O::n>("Number of steps.", Need::required), layer_fields<O>());
   }
 };
 

@@ -25,9 +25,9 @@ struct SimpleRNNCellOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&SimpleRNNCellOptions::units>("Features of the state and of the output.", Need::required),
-                       simple_rnn_cell_fields<SimpleRNNCellOptions>(), layer_fields<SimpleRNNCellOptions>());
+  template <class O = SimpleRNNCellOptions> static constexpr auto fields() {
+    return option_rows(option<&O::units>("Features of the state and of the output.", Need::required),
+                       simple_rnn_cell_fields<O>(), layer_fields<O>());
   }
 };
 
@@ -75,9 +75,9 @@ struct SimpleRNNOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(option<&SimpleRNNOptions::units>("Features of the state and of the output.", Need::required),
-                       simple_rnn_cell_fields<SimpleRNNOptions>(), recurrent_fields<SimpleRNNOptions>());
+  template <class O = SimpleRNNOptions> static constexpr auto fields() {
+    return option_rows(option<&O::units>("Features of the state and of the output.", Need::required),
+                       simple_rnn_cell_fields<O>(), recurrent_fields<O>());
   }
 };
 

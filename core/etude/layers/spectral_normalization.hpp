@@ -11,8 +11,8 @@ struct SpectralNormalizationOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    using Options = SpectralNormalizationOptions;
+  template <class O = SpectralNormalizationOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::layer>("A layer with a kernel or embeddings, such as Conv2D.", Need::required),
         option<&Options::power_iterations>("Iterations in each step by which the spectral norm is estimated."),

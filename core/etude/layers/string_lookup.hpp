@@ -28,8 +28,8 @@ struct StringLookupOptions {
   std::optional<std::int64_t> vocabulary_size = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = StringLookupOptions;
+  template <class O = StringLookupOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::max_tokens>("The most indices, those of the mask and of unknown strings included. Default: "
                                      "any number."),

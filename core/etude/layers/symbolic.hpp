@@ -87,11 +87,11 @@ struct InputOptions {
   Shape shape = {};
   std::string dtype = {};
   std::string name = {};
-  static constexpr auto fields() {
-    return option_rows(option<&InputOptions::shape>(
-                           "Shape of one sample, without the batch axis; -1 is an unknown extent.", Need::required),
-                       option<&InputOptions::dtype>("Type of the data. Default: floatx()."),
-                       option<&InputOptions::name>("Name of the input. Default: a name such as \"input_1\"."));
+  template <class O = InputOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::shape>("Shape of one sample, without the batch axis; -1 is an unknown extent.", Need::required),
+        option<&O::dtype>("Type of the data. Default: floatx()."),
+        option<&O::name>("Name of the input. Default: a name such as \"input_1\"."));
   }
 };
 

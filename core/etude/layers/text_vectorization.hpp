@@ -27,8 +27,8 @@ struct TextVectorizationOptions {
   std::optional<std::int64_t> vocabulary_size = {};
   std::string dtype = {};
   bool trainable = true;
-  static constexpr auto fields() {
-    using Options = TextVectorizationOptions;
+  template <class O = TextVectorizationOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::max_tokens>("The most indices, those of padding and of unknown tokens included. Default: any "
                                      "number."),

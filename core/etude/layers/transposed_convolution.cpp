@@ -90,4 +90,11 @@ Value TransposedConvolution::convolve(Value x) const {
   return ops::slice(sum, 1, over.before[0], extents[0]);
 }
 
+Conv1DTranspose::Conv1DTranspose(TransposedConvolutionOptions options)
+    : TransposedConvolution(class_entry<Conv1DTranspose>, std::move(options), 1) {}
+Conv2DTranspose::Conv2DTranspose(TransposedConvolutionOptions options)
+    : TransposedConvolution(class_entry<Conv2DTranspose>, std::move(options), 2) {}
+Conv3DTranspose::Conv3DTranspose(TransposedConvolutionOptions options)
+    : TransposedConvolution(class_entry<Conv3DTranspose>, std::move(options), 3) {}
+
 }  // namespace etude

@@ -26,15 +26,13 @@ struct TransposedConvolutionOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
+  template <class O = TransposedConvolutionOptions> static constexpr auto fields() {
     return option_rows(
-        option<&TransposedConvolutionOptions::filters>("Number of output channels.", Need::required),
-        window_fields<TransposedConvolutionOptions>(),
-        option<&TransposedConvolutionOptions::output_padding>(
+        option<&O::filters>("Number of output channels.", Need::required), window_fields<O>(),
+        option<&O::output_padding>(
             "Entries that are added at the end of each axis, fewer than strides. Default: as many as make the extents "
             "a multiple of strides."),
-        result_fields<TransposedConvolutionOptions>(), weight_fields<TransposedConvolutionOptions>(),
-        layer_fields<TransposedConvolutionOptions>());
+        result_fields<O>(), weight_fields<O>(), layer_fields<O>());
   }
 };
 
@@ -67,8 +65,7 @@ class Conv1DTranspose : public TransposedConvolution {
       .text = "Transposed convolution over steps: [batch, steps, channels] -> [batch, .., filters].",
       .aliases = "Convolution1DTranspose",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit Conv1DTranspose(TransposedConvolutionOptions options)
-      : TransposedConvolution(class_entry<Conv1DTranspose>, std::move(options), 1) {}
+  explicit Conv1DTranspose(TransposedConvolutionOptions options);
 };
 /// Source: keras/src/layers/convolutional/conv2d_transpose.py.
 class Conv2DTranspose : public TransposedConvolution {
@@ -78,8 +75,7 @@ class Conv2DTranspose : public TransposedConvolution {
       .text = "Transposed convolution over images: [batch, height, width, channels] -> [batch, .., .., filters].",
       .aliases = "Convolution2DTranspose",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit Conv2DTranspose(TransposedConvolutionOptions options)
-      : TransposedConvolution(class_entry<Conv2DTranspose>, std::move(options), 2) {}
+  explicit Conv2DTranspose(TransposedConvolutionOptions options);
 };
 /// Source: keras/src/layers/convolutional/conv3d_transpose.py.
 class Conv3DTranspose : public TransposedConvolution {
@@ -91,8 +87,7 @@ class Conv3DTranspose : public TransposedConvolution {
           "filters].",
       .aliases = "Convolution3DTranspose",
       .example = R"({"filters": 2, "kernel_size": 3})"};
-  explicit Conv3DTranspose(TransposedConvolutionOptions options)
-      : TransposedConvolution(class_entry<Conv3DTranspose>, std::move(options), 3) {}
+  explicit Conv3DTranspose(TransposedConvolutionOptions options);
 };
 
 namespace layers {

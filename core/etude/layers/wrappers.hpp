@@ -15,8 +15,8 @@ struct BidirectionalOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    using Options = BidirectionalOptions;
+  template <class O = BidirectionalOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::layer>("A recurrent layer, such as LSTM.", Need::required),
         option<&Options::merge_mode>("How the results become one: \"concat\", \"sum\", \"mul\" or \"ave\". None: both "
@@ -66,10 +66,8 @@ struct TimeDistributedOptions {
   std::string dtype = {};
   bool trainable = true;
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&TimeDistributedOptions::layer>("The layer that is applied to each step.", Need::required),
-        layer_fields<TimeDistributedOptions>());
+  template <class O = TimeDistributedOptions> static constexpr auto fields() {
+    return option_rows(option<&O::layer>("The layer that is applied to each step.", Need::required), layer_fields<O>());
   }
 };
 

@@ -10,13 +10,12 @@ struct CircleOptions {
   bool remove_diagonal = true;
   std::string reduction = "sum_over_batch_size";
   std::string name = "circle", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&CircleOptions::gamma>("Scale of the similarities."),
-                       option<&CircleOptions::margin>(
-                           "Largest cosine distance of a good pair of one class; 1 - margin is the smallest "
+  template <class O = CircleOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::gamma>("Scale of the similarities."),
+        option<&O::margin>("Largest cosine distance of a good pair of one class; 1 - margin is the smallest "
                            "of a good pair of two classes."),
-                       option<&CircleOptions::remove_diagonal>("Whether a sample and itself are no pair."),
-                       loss_fields<CircleOptions>());
+        option<&O::remove_diagonal>("Whether a sample and itself are no pair."), loss_fields<O>());
   }
 };
 

@@ -1,5 +1,6 @@
 #include "etude/losses/crossentropy.hpp"
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/losses/detail/comparison.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"

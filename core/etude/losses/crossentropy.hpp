@@ -12,13 +12,11 @@ struct BinaryCrossentropyOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "binary_crossentropy", dtype = {};
-  static constexpr auto fields() {
+  template <class O = BinaryCrossentropyOptions> static constexpr auto fields() {
     return option_rows(
-        option<&BinaryCrossentropyOptions::from_logits>("Whether predictions are logits rather than probabilities."),
-        option<&BinaryCrossentropyOptions::label_smoothing>(
-            "How far targets are moved towards the uniform distribution, from 0 to 1."),
-        option<&BinaryCrossentropyOptions::axis>("Axis along which it is computed."),
-        loss_fields<BinaryCrossentropyOptions>());
+        option<&O::from_logits>("Whether predictions are logits rather than probabilities."),
+        option<&O::label_smoothing>("How far targets are moved towards the uniform distribution, from 0 to 1."),
+        option<&O::axis>("Axis along which it is computed."), loss_fields<O>());
   }
 };
 struct CategoricalCrossentropyOptions {
@@ -27,13 +25,11 @@ struct CategoricalCrossentropyOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "categorical_crossentropy", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&CategoricalCrossentropyOptions::from_logits>(
-                           "Whether predictions are logits rather than probabilities."),
-                       option<&CategoricalCrossentropyOptions::label_smoothing>(
-                           "How far targets are moved towards the uniform distribution, from 0 to 1."),
-                       option<&CategoricalCrossentropyOptions::axis>("Axis along which it is computed."),
-                       loss_fields<CategoricalCrossentropyOptions>());
+  template <class O = CategoricalCrossentropyOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::from_logits>("Whether predictions are logits rather than probabilities."),
+        option<&O::label_smoothing>("How far targets are moved towards the uniform distribution, from 0 to 1."),
+        option<&O::axis>("Axis along which it is computed."), loss_fields<O>());
   }
 };
 struct SparseCategoricalCrossentropyOptions {
@@ -42,13 +38,10 @@ struct SparseCategoricalCrossentropyOptions {
   std::string reduction = "sum_over_batch_size";
   std::ptrdiff_t axis = -1;
   std::string name = "sparse_categorical_crossentropy", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(
-        option<&SparseCategoricalCrossentropyOptions::from_logits>(
-            "Whether predictions are logits rather than probabilities."),
-        option<&SparseCategoricalCrossentropyOptions::ignore_class>("A class of samples that are ignored."),
-        option<&SparseCategoricalCrossentropyOptions::axis>("Axis along which it is computed."),
-        loss_fields<SparseCategoricalCrossentropyOptions>());
+  template <class O = SparseCategoricalCrossentropyOptions> static constexpr auto fields() {
+    return option_rows(option<&O::from_logits>("Whether predictions are logits rather than probabilities."),
+                       option<&O::ignore_class>("A class of samples that are ignored."),
+                       option<&O::axis>("Axis along which it is computed."), loss_fields<O>());
   }
 };
 

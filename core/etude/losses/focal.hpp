@@ -13,18 +13,14 @@ struct BinaryFocalCrossentropyOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "binary_focal_crossentropy", dtype = {};
-  static constexpr auto fields() {
+  template <class O = BinaryFocalCrossentropyOptions> static constexpr auto fields() {
     return option_rows(
-        option<&BinaryFocalCrossentropyOptions::apply_class_balancing>(
-            "Whether the classes are weighted by alpha and 1 - alpha."),
-        option<&BinaryFocalCrossentropyOptions::alpha>("Weight of class 1."),
-        option<&BinaryFocalCrossentropyOptions::gamma>("Exponent that reduces the weight of well predicted samples."),
-        option<&BinaryFocalCrossentropyOptions::from_logits>(
-            "Whether predictions are logits rather than probabilities."),
-        option<&BinaryFocalCrossentropyOptions::label_smoothing>(
-            "How far targets are moved towards the uniform distribution, from 0 to 1."),
-        option<&BinaryFocalCrossentropyOptions::axis>("Axis along which it is computed."),
-        loss_fields<BinaryFocalCrossentropyOptions>());
+        option<&O::apply_class_balancing>("Whether the classes are weighted by alpha and 1 - alpha."),
+        option<&O::alpha>("Weight of class 1."),
+        option<&O::gamma>("Exponent that reduces the weight of well predicted samples."),
+        option<&O::from_logits>("Whether predictions are logits rather than probabilities."),
+        option<&O::label_smoothing>("How far targets are moved towards the uniform distribution, from 0 to 1."),
+        option<&O::axis>("Axis along which it is computed."), loss_fields<O>());
   }
 };
 struct CategoricalFocalCrossentropyOptions {
@@ -35,26 +31,21 @@ struct CategoricalFocalCrossentropyOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "categorical_focal_crossentropy", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&CategoricalFocalCrossentropyOptions::alpha>("Weight of all classes."),
-                       option<&CategoricalFocalCrossentropyOptions::gamma>(
-                           "Exponent that reduces the weight of well predicted samples."),
-                       option<&CategoricalFocalCrossentropyOptions::from_logits>(
-                           "Whether predictions are logits rather than probabilities."),
-                       option<&CategoricalFocalCrossentropyOptions::label_smoothing>(
-                           "How far targets are moved towards the uniform distribution, from 0 to 1."),
-                       option<&CategoricalFocalCrossentropyOptions::axis>("Axis along which it is computed."),
-                       loss_fields<CategoricalFocalCrossentropyOptions>());
+  template <class O = CategoricalFocalCrossentropyOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::alpha>("Weight of all classes."),
+        option<&O::gamma>("Exponent that reduces the weight of well predicted samples."),
+        option<&O::from_logits>("Whether predictions are logits rather than probabilities."),
+        option<&O::label_smoothing>("How far targets are moved towards the uniform distribution, from 0 to 1."),
+        option<&O::axis>("Axis along which it is computed."), loss_fields<O>());
   }
 };
 struct CategoricalGeneralizedCrossEntropyOptions {
   double q = 0.5;
   std::string reduction = "sum_over_batch_size";
   std::string name = "categorical_generalized_cross_entropy", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(
-        option<&CategoricalGeneralizedCrossEntropyOptions::q>("Near 0: crossentropy; near 1: mean absolute error."),
-        loss_fields<CategoricalGeneralizedCrossEntropyOptions>());
+  template <class O = CategoricalGeneralizedCrossEntropyOptions> static constexpr auto fields() {
+    return option_rows(option<&O::q>("Near 0: crossentropy; near 1: mean absolute error."), loss_fields<O>());
   }
 };
 

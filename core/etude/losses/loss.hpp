@@ -84,7 +84,7 @@ struct LossOptions {
   std::string reduction = "sum_over_batch_size";
   /// The name; if empty, that of its class.
   std::string name = {}, dtype = {};
-  static constexpr auto fields() { return option_rows(loss_fields<LossOptions>()); }
+  template <class O = LossOptions> static constexpr auto fields() { return option_rows(loss_fields<O>()); }
 };
 
 /// A function of (y_true, y_pred) as a loss.

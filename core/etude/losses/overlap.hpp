@@ -10,9 +10,8 @@ struct DiceOptions {
   std::string name = "dice";
   Integers axis = {};
   std::string dtype = {};
-  static constexpr auto fields() {
-    return option_rows(loss_fields<DiceOptions>(),
-                       option<&DiceOptions::axis>("Axes of the sums. Default: all, including the batch."));
+  template <class O = DiceOptions> static constexpr auto fields() {
+    return option_rows(loss_fields<O>(), option<&O::axis>("Axes of the sums. Default: all, including the batch."));
   }
 };
 struct TverskyOptions {
@@ -22,10 +21,9 @@ struct TverskyOptions {
   std::string name = "tversky";
   Integers axis = {};
   std::string dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&TverskyOptions::alpha>("Weight of false positives."),
-                       option<&TverskyOptions::beta>("Weight of false negatives."), loss_fields<TverskyOptions>(),
-                       option<&TverskyOptions::axis>("Axes of the sums. Default: all, including the batch."));
+  template <class O = TverskyOptions> static constexpr auto fields() {
+    return option_rows(option<&O::alpha>("Weight of false positives."), option<&O::beta>("Weight of false negatives."),
+                       loss_fields<O>(), option<&O::axis>("Axes of the sums. Default: all, including the batch."));
   }
 };
 

@@ -8,18 +8,16 @@ struct HuberOptions {
   double delta = 1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "huber_loss", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&HuberOptions::delta>("Error from which the loss grows linearly."),
-                       loss_fields<HuberOptions>());
+  template <class O = HuberOptions> static constexpr auto fields() {
+    return option_rows(option<&O::delta>("Error from which the loss grows linearly."), loss_fields<O>());
   }
 };
 struct CosineSimilarityOptions {
   std::ptrdiff_t axis = -1;
   std::string reduction = "sum_over_batch_size";
   std::string name = "cosine_similarity", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&CosineSimilarityOptions::axis>("Axis along which it is computed."),
-                       loss_fields<CosineSimilarityOptions>());
+  template <class O = CosineSimilarityOptions> static constexpr auto fields() {
+    return option_rows(option<&O::axis>("Axis along which it is computed."), loss_fields<O>());
   }
 };
 

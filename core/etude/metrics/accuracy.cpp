@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
-#include "etude/metrics/detail/named.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
@@ -72,7 +71,7 @@ void check_k(const std::string& name, std::int64_t k) {
 }  // namespace
 
 MetricPtr Accuracy::make(const MetricOptions& o) {
-  return from_function(accuracy_values, named(o, "accuracy"), Direction::up);
+  return from_function(accuracy_values, o.name_or("accuracy"), Direction::up);
 }
 MetricPtr BinaryAccuracy::make(const BinaryAccuracyOptions& options) {
   check(options.threshold > 0 && options.threshold < 1, ErrorKind::value, options.name,
@@ -81,10 +80,10 @@ MetricPtr BinaryAccuracy::make(const BinaryAccuracyOptions& options) {
   return from_function(values, options.name, Direction::up);
 }
 MetricPtr CategoricalAccuracy::make(const MetricOptions& o) {
-  return from_function(categorical_values, named(o, "categorical_accuracy"), Direction::up);
+  return from_function(categorical_values, o.name_or("categorical_accuracy"), Direction::up);
 }
 MetricPtr SparseCategoricalAccuracy::make(const MetricOptions& o) {
-  return from_function(sparse_values, named(o, "sparse_categorical_accuracy"), Direction::up);
+  return from_function(sparse_values, o.name_or("sparse_categorical_accuracy"), Direction::up);
 }
 MetricPtr TopKCategoricalAccuracy::make(const TopKCategoricalAccuracyOptions& options) {
   check_k(options.name, options.k);

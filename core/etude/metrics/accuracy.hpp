@@ -7,17 +7,15 @@ namespace etude::metrics {
 struct BinaryAccuracyOptions {
   std::string name = "binary_accuracy", dtype = {};
   double threshold = 0.5;
-  static constexpr auto fields() {
-    return option_rows(metric_fields<BinaryAccuracyOptions>(),
-                       option<&BinaryAccuracyOptions::threshold>("Threshold above which a prediction means class 1."));
+  template <class O = BinaryAccuracyOptions> static constexpr auto fields() {
+    return option_rows(metric_fields<O>(), option<&O::threshold>("Threshold above which a prediction means class 1."));
   }
 };
 struct TopKCategoricalAccuracyOptions {
   std::int64_t k = 5;
   std::string name = "top_k_categorical_accuracy", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&TopKCategoricalAccuracyOptions::k>("Number of the largest predictions that count."),
-                       metric_fields<TopKCategoricalAccuracyOptions>());
+  template <class O = TopKCategoricalAccuracyOptions> static constexpr auto fields() {
+    return option_rows(option<&O::k>("Number of the largest predictions that count."), metric_fields<O>());
   }
 };
 struct SparseTopKCategoricalAccuracyOptions {
@@ -25,12 +23,9 @@ struct SparseTopKCategoricalAccuracyOptions {
   std::string name = "sparse_top_k_categorical_accuracy", dtype = {};
   /// Whether y_pred [.., n] holds class ids, the most probable first, instead of scores.
   bool from_sorted_ids = false;
-  static constexpr auto fields() {
-    return option_rows(
-        option<&SparseTopKCategoricalAccuracyOptions::k>("Number of the largest predictions that count."),
-        metric_fields<SparseTopKCategoricalAccuracyOptions>(),
-        option<&SparseTopKCategoricalAccuracyOptions::from_sorted_ids>(
-            "Whether predictions are class ids, the most probable first."));
+  template <class O = SparseTopKCategoricalAccuracyOptions> static constexpr auto fields() {
+    return option_rows(option<&O::k>("Number of the largest predictions that count."), metric_fields<O>(),
+                       option<&O::from_sorted_ids>("Whether predictions are class ids, the most probable first."));
   }
 };
 

@@ -15,12 +15,12 @@ struct ConfusionCountOptions {
   Doubles thresholds = {};
   /// That of its class where it is empty.
   std::string name = {}, dtype = {};
-  static constexpr auto fields() {
+  template <class O = ConfusionCountOptions> static constexpr auto fields() {
     return option_rows(
-        option<&ConfusionCountOptions::thresholds>(
+        option<&O::thresholds>(
             "Predictions above it are positive, from 0 to 1; of several thresholds there is a figure for each. "
             "Default: 0.5."),
-        metric_fields<ConfusionCountOptions>());
+        metric_fields<O>());
   }
 };
 
@@ -29,14 +29,14 @@ struct PrecisionOptions {
   std::optional<std::int64_t> top_k = {}, class_id = {};
   /// That of its class where it is empty.
   std::string name = {}, dtype = {};
-  static constexpr auto fields() {
+  template <class O = PrecisionOptions> static constexpr auto fields() {
     return option_rows(
-        option<&PrecisionOptions::thresholds>(
+        option<&O::thresholds>(
             "Predictions above it are positive, from 0 to 1; of several thresholds there is a figure for each. "
             "Default: 0.5, or with top_k none."),
-        option<&PrecisionOptions::top_k>("How many of the largest predictions of a row may be positive. Default: all."),
-        option<&PrecisionOptions::class_id>("Index of the class along the last axis that counts alone. Default: all."),
-        metric_fields<PrecisionOptions>());
+        option<&O::top_k>("How many of the largest predictions of a row may be positive. Default: all."),
+        option<&O::class_id>("Index of the class along the last axis that counts alone. Default: all."),
+        metric_fields<O>());
   }
 };
 
@@ -52,10 +52,8 @@ struct SensitivityAtSpecificityOptions {
   std::int64_t num_thresholds = 200;
   std::optional<std::int64_t> class_id = {};
   std::string name = "sensitivity_at_specificity", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(
-        option<&SensitivityAtSpecificityOptions::specificity>("Least specificity, from 0 to 1.", Need::required),
-        bound_fields<SensitivityAtSpecificityOptions>());
+  template <class O = SensitivityAtSpecificityOptions> static constexpr auto fields() {
+    return option_rows(option<&O::specificity>("Least specificity, from 0 to 1.", Need::required), bound_fields<O>());
   }
 };
 struct SpecificityAtSensitivityOptions {
@@ -63,10 +61,8 @@ struct SpecificityAtSensitivityOptions {
   std::int64_t num_thresholds = 200;
   std::optional<std::int64_t> class_id = {};
   std::string name = "specificity_at_sensitivity", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(
-        option<&SpecificityAtSensitivityOptions::sensitivity>("Least sensitivity, from 0 to 1.", Need::required),
-        bound_fields<SpecificityAtSensitivityOptions>());
+  template <class O = SpecificityAtSensitivityOptions> static constexpr auto fields() {
+    return option_rows(option<&O::sensitivity>("Least sensitivity, from 0 to 1.", Need::required), bound_fields<O>());
   }
 };
 struct PrecisionAtRecallOptions {
@@ -74,9 +70,8 @@ struct PrecisionAtRecallOptions {
   std::int64_t num_thresholds = 200;
   std::optional<std::int64_t> class_id = {};
   std::string name = "precision_at_recall", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&PrecisionAtRecallOptions::recall>("Least recall, from 0 to 1.", Need::required),
-                       bound_fields<PrecisionAtRecallOptions>());
+  template <class O = PrecisionAtRecallOptions> static constexpr auto fields() {
+    return option_rows(option<&O::recall>("Least recall, from 0 to 1.", Need::required), bound_fields<O>());
   }
 };
 struct RecallAtPrecisionOptions {
@@ -84,9 +79,8 @@ struct RecallAtPrecisionOptions {
   std::int64_t num_thresholds = 200;
   std::optional<std::int64_t> class_id = {};
   std::string name = "recall_at_precision", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&RecallAtPrecisionOptions::precision>("Least precision, from 0 to 1.", Need::required),
-                       bound_fields<RecallAtPrecisionOptions>());
+  template <class O = RecallAtPrecisionOptions> static constexpr auto fields() {
+    return option_rows(option<&O::precision>("Least precision, from 0 to 1.", Need::required), bound_fields<O>());
   }
 };
 
@@ -100,20 +94,20 @@ struct AUCOptions {
   std::optional<std::int64_t> num_labels = {};
   std::vector<double> label_weights = {};
   bool from_logits = false;
-  static constexpr auto fields() {
+  template <class O = AUCOptions> static constexpr auto fields() {
     return option_rows(
-        option<&AUCOptions::num_thresholds>("Number of thresholds, of which two are outside of [0, 1]."),
-        option<&AUCOptions::curve>("\"ROC\", \"PR\" (precision over recall) or \"PRGAIN\"."),
-        option<&AUCOptions::summation_method>("How areas between thresholds are summed: \"interpolation\", "
-                                              "\"minoring\" or \"majoring\"."),
-        metric_fields<AUCOptions>(),
-        option<&AUCOptions::thresholds>("The thresholds, to which one below 0 and one above 1 are added. Default: "
-                                        "num_thresholds at equal distances."),
-        option<&AUCOptions::multi_label>("Whether each label, of predictions [batch, labels], has a curve of its own, "
-                                         "whose areas are averaged."),
-        option<&AUCOptions::num_labels>("Number of labels, where each has a curve. Default: that of the predictions."),
-        option<&AUCOptions::label_weights>("Weight of each label."),
-        option<&AUCOptions::from_logits>("Whether predictions are logits rather than probabilities."));
+        option<&O::num_thresholds>("Number of thresholds, of which two are outside of [0, 1]."),
+        option<&O::curve>("\"ROC\", \"PR\" (precision over recall) or \"PRGAIN\"."),
+        option<&O::summation_method>("How areas between thresholds are summed: \"interpolation\", "
+                                     "\"minoring\" or \"majoring\"."),
+        metric_fields<O>(),
+        option<&O::thresholds>("The thresholds, to which one below 0 and one above 1 are added. Default: "
+                               "num_thresholds at equal distances."),
+        option<&O::multi_label>("Whether each label, of predictions [batch, labels], has a curve of its own, "
+                                "whose areas are averaged."),
+        option<&O::num_labels>("Number of labels, where each has a curve. Default: that of the predictions."),
+        option<&O::label_weights>("Weight of each label."),
+        option<&O::from_logits>("Whether predictions are logits rather than probabilities."));
   }
 };
 

@@ -18,25 +18,24 @@ struct FBetaScoreOptions {
   double beta = 1;
   std::optional<double> threshold = {};
   std::string name = "fbeta_score", dtype = {};
-  static constexpr auto fields() {
+  template <class O = FBetaScoreOptions> static constexpr auto fields() {
     return option_rows(
-        option<&FBetaScoreOptions::average>(
+        option<&O::average>(
             "What the figures of the classes become: \"micro\" (one figure of all entries), \"macro\" (their mean) or "
             "\"weighted\" (their mean by true entries). Default: a figure for each class."),
-        option<&FBetaScoreOptions::beta>("How much recall counts beside precision, above 0."),
-        f_score_fields<FBetaScoreOptions>());
+        option<&O::beta>("How much recall counts beside precision, above 0."), f_score_fields<O>());
   }
 };
 struct F1ScoreOptions {
   std::optional<std::string> average = {};
   std::optional<double> threshold = {};
   std::string name = "f1_score", dtype = {};
-  static constexpr auto fields() {
+  template <class O = F1ScoreOptions> static constexpr auto fields() {
     return option_rows(
-        option<&F1ScoreOptions::average>(
+        option<&O::average>(
             "What the figures of the classes become: \"micro\" (one figure of all entries), \"macro\" (their mean) or "
             "\"weighted\" (their mean by true entries). Default: a figure for each class."),
-        f_score_fields<F1ScoreOptions>());
+        f_score_fields<O>());
   }
 };
 

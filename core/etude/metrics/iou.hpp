@@ -38,20 +38,19 @@ struct IoUOptions {
   std::optional<std::int64_t> ignore_class = {};
   bool sparse_y_true = true, sparse_y_pred = true;
   std::ptrdiff_t axis = -1;
-  static constexpr auto fields() {
-    return option_rows(option<&IoUOptions::num_classes>("Number of classes.", Need::required),
-                       option<&IoUOptions::target_class_ids>("The classes of the mean.", Need::required),
-                       sparse_iou_fields<IoUOptions>());
+  template <class O = IoUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::num_classes>("Number of classes.", Need::required),
+                       option<&O::target_class_ids>("The classes of the mean.", Need::required),
+                       sparse_iou_fields<O>());
   }
 };
 struct BinaryIoUOptions {
   Integers target_class_ids = {0, 1};
   double threshold = 0.5;
   std::string name = "binary_io_u", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&BinaryIoUOptions::target_class_ids>("The classes of the mean: 0, 1 or both."),
-                       option<&BinaryIoUOptions::threshold>("Prediction from which on the class is 1."),
-                       metric_fields<BinaryIoUOptions>());
+  template <class O = BinaryIoUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::target_class_ids>("The classes of the mean: 0, 1 or both."),
+                       option<&O::threshold>("Prediction from which on the class is 1."), metric_fields<O>());
   }
 };
 struct MeanIoUOptions {
@@ -60,9 +59,8 @@ struct MeanIoUOptions {
   std::optional<std::int64_t> ignore_class = {};
   bool sparse_y_true = true, sparse_y_pred = true;
   std::ptrdiff_t axis = -1;
-  static constexpr auto fields() {
-    return option_rows(option<&MeanIoUOptions::num_classes>("Number of classes.", Need::required),
-                       sparse_iou_fields<MeanIoUOptions>());
+  template <class O = MeanIoUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::num_classes>("Number of classes.", Need::required), sparse_iou_fields<O>());
   }
 };
 struct OneHotIoUOptions {
@@ -72,10 +70,10 @@ struct OneHotIoUOptions {
   std::optional<std::int64_t> ignore_class = {};
   bool sparse_y_pred = false;
   std::ptrdiff_t axis = -1;
-  static constexpr auto fields() {
-    return option_rows(option<&OneHotIoUOptions::num_classes>("Number of classes.", Need::required),
-                       option<&OneHotIoUOptions::target_class_ids>("The classes of the mean.", Need::required),
-                       iou_fields<OneHotIoUOptions>(), iou_axis_fields<OneHotIoUOptions>());
+  template <class O = OneHotIoUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::num_classes>("Number of classes.", Need::required),
+                       option<&O::target_class_ids>("The classes of the mean.", Need::required), iou_fields<O>(),
+                       iou_axis_fields<O>());
   }
 };
 struct OneHotMeanIoUOptions {
@@ -84,9 +82,9 @@ struct OneHotMeanIoUOptions {
   std::optional<std::int64_t> ignore_class = {};
   bool sparse_y_pred = false;
   std::ptrdiff_t axis = -1;
-  static constexpr auto fields() {
-    return option_rows(option<&OneHotMeanIoUOptions::num_classes>("Number of classes.", Need::required),
-                       iou_fields<OneHotMeanIoUOptions>(), iou_axis_fields<OneHotMeanIoUOptions>());
+  template <class O = OneHotMeanIoUOptions> static constexpr auto fields() {
+    return option_rows(option<&O::num_classes>("Number of classes.", Need::required), iou_fields<O>(),
+                       iou_axis_fields<O>());
   }
 };
 

@@ -13,23 +13,25 @@ namespace etude::metrics {
 struct MeanTensorOptions {
   std::string name = "mean_tensor", dtype = {};
   std::optional<Shape> shape = {};
-  static constexpr auto fields() {
-    return option_rows(metric_fields<MeanTensorOptions>(),
-                       option<&MeanTensorOptions::shape>("Extents of the values. Default: those of the first batch."));
+  template <class O = MeanTensorOptions> static constexpr auto fields() {
+    return option_rows(metric_fields<O>(),
+                       option<&O::shape>("Extents of the values. Default: those of the first batch."));
   }
 };
 struct MeanRelativeErrorOptions {
   Doubles normalizer = {};
   std::string name = "mean_relative_error", dtype = {};
-  static constexpr auto fields() {
-    return option_rows(option<&MeanRelativeErrorOptions::normalizer>(
-                           "What errors are divided by: one number, or one for each output.", Need::required),
-                       metric_fields<MeanRelativeErrorOptions>());
+  template <class O = MeanRelativeErrorOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::normalizer>("What errors are divided by: one number, or one for each output.", Need::required),
+        metric_fields<O>());
   }
 };
 struct SumOverBatchSizeOptions {
   std::string name = "sum_over_batch_size", dtype = {};
-  static constexpr auto fields() { return option_rows(metric_fields<SumOverBatchSizeOptions>()); }
+  template <class O = SumOverBatchSizeOptions> static constexpr auto fields() {
+    return option_rows(metric_fields<O>());
+  }
 };
 
 /// The mean over batches of each element of the predictions, weighted: a tensor of their shape, the axis of the batch

@@ -5,7 +5,6 @@
 
 #include "etude/base/error.hpp"
 #include "etude/losses/loss.hpp"
-#include "etude/metrics/detail/named.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
@@ -133,10 +132,10 @@ void MeanOf::update_state(Value y_true, Value y_pred, Value sample_weight) {
 }
 
 std::shared_ptr<Mean> Mean::make(const metrics::MetricOptions& options) {
-  return std::make_shared<Mean>(metrics::named(options, "mean"));
+  return std::make_shared<Mean>(options.name_or("mean"));
 }
 std::shared_ptr<Sum> Sum::make(const metrics::MetricOptions& options) {
-  return std::make_shared<Sum>(metrics::named(options, "sum"));
+  return std::make_shared<Sum>(options.name_or("sum"));
 }
 
 namespace metrics {

@@ -25,7 +25,9 @@ template <class Options> constexpr auto metric_fields() {
 struct MetricOptions {
   /// The name; if empty, that of its class.
   std::string name = {}, dtype = {};
-  static constexpr auto fields() { return option_rows(metric_fields<MetricOptions>()); }
+  /// The name; if it is empty, `other`.
+  std::string name_or(const char* other) const { return name.empty() ? other : name; }
+  template <class O = MetricOptions> static constexpr auto fields() { return option_rows(metric_fields<O>()); }
 };
 
 }  // namespace metrics

@@ -1,7 +1,6 @@
 #include "etude/metrics/of_loss.hpp"
 
 #include "etude/losses/losses.hpp"
-#include "etude/metrics/detail/named.hpp"
 #include "etude/ops/elementwise.hpp"
 
 namespace etude::metrics {
@@ -31,34 +30,34 @@ class RootMeanSquaredErrorMetric : public MeanOf {
 }  // namespace
 
 MetricPtr MeanSquaredError::make(const MetricOptions& options) {
-  return of_loss(named(options, "mean_squared_error"), losses::mean_squared_error());
+  return of_loss(options.name_or("mean_squared_error"), losses::mean_squared_error());
 }
 MetricPtr MeanAbsoluteError::make(const MetricOptions& options) {
-  return of_loss(named(options, "mean_absolute_error"), losses::mean_absolute_error());
+  return of_loss(options.name_or("mean_absolute_error"), losses::mean_absolute_error());
 }
 MetricPtr MeanAbsolutePercentageError::make(const MetricOptions& options) {
-  return of_loss(named(options, "mean_absolute_percentage_error"), losses::mean_absolute_percentage_error());
+  return of_loss(options.name_or("mean_absolute_percentage_error"), losses::mean_absolute_percentage_error());
 }
 MetricPtr MeanSquaredLogarithmicError::make(const MetricOptions& options) {
-  return of_loss(named(options, "mean_squared_logarithmic_error"), losses::mean_squared_logarithmic_error());
+  return of_loss(options.name_or("mean_squared_logarithmic_error"), losses::mean_squared_logarithmic_error());
 }
 MetricPtr LogCoshError::make(const MetricOptions& options) {
-  return of_loss(named(options, "logcosh"), losses::log_cosh());
+  return of_loss(options.name_or("logcosh"), losses::log_cosh());
 }
-MetricPtr Hinge::make(const MetricOptions& options) { return of_loss(named(options, "hinge"), losses::hinge()); }
+MetricPtr Hinge::make(const MetricOptions& options) { return of_loss(options.name_or("hinge"), losses::hinge()); }
 MetricPtr SquaredHinge::make(const MetricOptions& options) {
-  return of_loss(named(options, "squared_hinge"), losses::squared_hinge());
+  return of_loss(options.name_or("squared_hinge"), losses::squared_hinge());
 }
 MetricPtr CategoricalHinge::make(const MetricOptions& options) {
-  return of_loss(named(options, "categorical_hinge"), losses::categorical_hinge());
+  return of_loss(options.name_or("categorical_hinge"), losses::categorical_hinge());
 }
 MetricPtr KLDivergence::make(const MetricOptions& options) {
-  return of_loss(named(options, "kl_divergence"), losses::kl_divergence());
+  return of_loss(options.name_or("kl_divergence"), losses::kl_divergence());
 }
-MetricPtr Poisson::make(const MetricOptions& options) { return of_loss(named(options, "poisson"), losses::poisson()); }
+MetricPtr Poisson::make(const MetricOptions& options) { return of_loss(options.name_or("poisson"), losses::poisson()); }
 
 MetricPtr RootMeanSquaredError::make(const MetricOptions& o) {
-  return std::make_shared<RootMeanSquaredErrorMetric>(named(o, "root_mean_squared_error"));
+  return std::make_shared<RootMeanSquaredErrorMetric>(o.name_or("root_mean_squared_error"));
 }
 MetricPtr CosineSimilarity::make(const CosineSimilarityMetricOptions& options) {
   const auto values = [loss = losses::cosine_similarity({.axis = options.axis})](Value t, Value p) {

@@ -11,12 +11,10 @@ struct BinaryCrossentropyMetricOptions {
   std::string name = "binary_crossentropy", dtype = {};
   bool from_logits = false;
   double label_smoothing = 0;
-  static constexpr auto fields() {
-    return option_rows(metric_fields<BinaryCrossentropyMetricOptions>(),
-                       option<&BinaryCrossentropyMetricOptions::from_logits>(
-                           "Whether predictions are logits rather than probabilities."),
-                       option<&BinaryCrossentropyMetricOptions::label_smoothing>(
-                           "How far targets are moved towards the uniform distribution, from 0 to 1."));
+  template <class O = BinaryCrossentropyMetricOptions> static constexpr auto fields() {
+    return option_rows(
+        metric_fields<O>(), option<&O::from_logits>("Whether predictions are logits rather than probabilities."),
+        option<&O::label_smoothing>("How far targets are moved towards the uniform distribution, from 0 to 1."));
   }
 };
 struct CategoricalCrossentropyMetricOptions {
@@ -24,13 +22,11 @@ struct CategoricalCrossentropyMetricOptions {
   bool from_logits = false;
   double label_smoothing = 0;
   std::ptrdiff_t axis = -1;
-  static constexpr auto fields() {
-    return option_rows(metric_fields<CategoricalCrossentropyMetricOptions>(),
-                       option<&CategoricalCrossentropyMetricOptions::from_logits>(
-                           "Whether predictions are logits rather than probabilities."),
-                       option<&CategoricalCrossentropyMetricOptions::label_smoothing>(
-                           "How far targets are moved towards the uniform distribution, from 0 to 1."),
-                       option<&CategoricalCrossentropyMetricOptions::axis>("Axis along which it is computed."));
+  template <class O = CategoricalCrossentropyMetricOptions> static constexpr auto fields() {
+    return option_rows(
+        metric_fields<O>(), option<&O::from_logits>("Whether predictions are logits rather than probabilities."),
+        option<&O::label_smoothing>("How far targets are moved towards the uniform distribution, from 0 to 1."),
+        option<&O::axis>("Axis along which it is computed."));
   }
 };
 struct SparseCategoricalCrossentropyMetricOptions {
@@ -38,21 +34,18 @@ struct SparseCategoricalCrossentropyMetricOptions {
   bool from_logits = false;
   std::optional<std::int64_t> ignore_class = {};
   std::ptrdiff_t axis = -1;
-  static constexpr auto fields() {
-    return option_rows(
-        metric_fields<SparseCategoricalCrossentropyMetricOptions>(),
-        option<&SparseCategoricalCrossentropyMetricOptions::from_logits>(
-            "Whether predictions are logits rather than probabilities."),
-        option<&SparseCategoricalCrossentropyMetricOptions::ignore_class>("A class of samples that are ignored."),
-        option<&SparseCategoricalCrossentropyMetricOptions::axis>("Axis along which it is computed."));
+  template <class O = SparseCategoricalCrossentropyMetricOptions> static constexpr auto fields() {
+    return option_rows(metric_fields<O>(),
+                       option<&O::from_logits>("Whether predictions are logits rather than probabilities."),
+                       option<&O::ignore_class>("A class of samples that are ignored."),
+                       option<&O::axis>("Axis along which it is computed."));
   }
 };
 struct CosineSimilarityMetricOptions {
   std::string name = "cosine_similarity", dtype = {};
   std::ptrdiff_t axis = -1;
-  static constexpr auto fields() {
-    return option_rows(metric_fields<CosineSimilarityMetricOptions>(),
-                       option<&CosineSimilarityMetricOptions::axis>("Axis along which it is computed."));
+  template <class O = CosineSimilarityMetricOptions> static constexpr auto fields() {
+    return option_rows(metric_fields<O>(), option<&O::axis>("Axis along which it is computed."));
   }
 };
 

@@ -11,29 +11,26 @@ struct R2ScoreOptions {
   std::optional<std::string> class_aggregation = "uniform_average";
   std::int64_t num_regressors = 0;
   std::string name = "r2_score", dtype = {};
-  static constexpr auto fields() {
+  template <class O = R2ScoreOptions> static constexpr auto fields() {
     return option_rows(
-        option<&R2ScoreOptions::class_aggregation>(
+        option<&O::class_aggregation>(
             "What the figures of the outputs become: \"uniform_average\" (their mean), \"variance_weighted_average\" "
             "(their mean by the variance of the targets) or null (a figure for each output)."),
-        option<&R2ScoreOptions::num_regressors>("Number of features, of the adjusted R²; 0: not adjusted."),
-        metric_fields<R2ScoreOptions>());
+        option<&O::num_regressors>("Number of features, of the adjusted R²; 0: not adjusted."), metric_fields<O>());
   }
 };
 struct PearsonCorrelationOptions {
   std::string name = "pearson_correlation", dtype = {};
   std::ptrdiff_t axis = -1;
-  static constexpr auto fields() {
-    return option_rows(metric_fields<PearsonCorrelationOptions>(),
-                       option<&PearsonCorrelationOptions::axis>("Axis along which it is computed."));
+  template <class O = PearsonCorrelationOptions> static constexpr auto fields() {
+    return option_rows(metric_fields<O>(), option<&O::axis>("Axis along which it is computed."));
   }
 };
 struct ConcordanceCorrelationOptions {
   std::string name = "concordance_correlation", dtype = {};
   std::ptrdiff_t axis = -1;
-  static constexpr auto fields() {
-    return option_rows(metric_fields<ConcordanceCorrelationOptions>(),
-                       option<&ConcordanceCorrelationOptions::axis>("Axis along which it is computed."));
+  template <class O = ConcordanceCorrelationOptions> static constexpr auto fields() {
+    return option_rows(metric_fields<O>(), option<&O::axis>("Axis along which it is computed."));
   }
 };
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "etude/graph/graph.hpp"
+#include "etude/graph/window.hpp"
 
 namespace etude::ops {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "etude/graph/graph.hpp"
+#include "etude/graph/window.hpp"
 
 namespace etude::ops {
 

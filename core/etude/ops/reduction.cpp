@@ -105,6 +105,14 @@ Value sum(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
   return reduce<op::Sum>(x, axes, keepdims, "sum");
 }
 
+Value sum_to(Value x, const Shape& shape) {
+  const auto extra = static_cast<std::ptrdiff_t>(x.shape().rank() - shape.rank());
+  std::vector<std::ptrdiff_t> axes;
+  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(x.shape().rank()); ++i)
+    if (i < extra || (shape[i - extra] == 1 && x.shape()[i] != 1)) axes.push_back(i);
+  return axes.empty() ? x : reshape(sum(x, axes), shape);
+}
+
 Value mean(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
   // The sum and the count may overflow in half precision.
   if (is_half(x.dtype())) return cast(mean(upcast(x), axes, keepdims), x.dtype());

@@ -5,7 +5,6 @@
 #include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/graph/detail/rules.hpp"
-#include "etude/ops/reduction.hpp"
 
 namespace etude {
 
@@ -54,52 +53,10 @@ Meta op::Concatenate::infer(Operands x) const {
   return {shape, x[0].dtype()};
 }
 
-OperandGradients op::Slice::gradient(const Differential& d) const {
-  std::vector<Value> pieces;
-  const auto zeros = [&](std::int64_t extent) {
-    Shape shape = d.x[0].shape();
-    shape[axis] = extent;
-    if (extent > 0) pieces.push_back(d.dy.graph().constant(0, d.dy.dtype(), shape));
-  };
-  zeros(first);
-  pieces.push_back(d.dy);
-  zeros(d.x[0].shape()[axis] - first - count);
-  return {d.dy.graph().append(op::Concatenate{axis}, pieces)};
-}
-
-OperandGradients op::Reverse::gradient(const Differential& d) const { return {ops::reverse(d.dy, axis)}; }
-
-OperandGradients op::Concatenate::gradient(const Differential& d) const {
-  OperandGradients dx;
-  std::int64_t first = 0;
-  for (const Value& x : d.x) {
-    dx.push_back(ops::slice(d.dy, axis, first, x.shape()[axis]));
-    first += x.shape()[axis];
-  }
-  return dx;
-}
-
-OperandGradients op::Broadcast::gradient(const Differential& d) const { return {ops::sum_to(d.dy, d.x[0].shape())}; }
-OperandGradients op::Reshape::gradient(const Differential& d) const { return {ops::reshape(d.dy, d.x[0].shape())}; }
-OperandGradients op::Transpose::gradient(const Differential& d) const {
-  const std::size_t rank = d.x[0].shape().rank();
-  std::vector<std::uint8_t> inverse(rank);
-  for (std::size_t i = 0; i < rank; ++i) inverse[order[i]] = static_cast<std::uint8_t>(i);
-  return {ops::transpose(d.dy, inverse)};
-}
-
 namespace ops {
 
 Value broadcast_to(Value x, const Shape& shape) {
   return x.shape() == shape ? x : x.graph().append(op::Broadcast{shape}, {x});
-}
-
-Value sum_to(Value x, const Shape& shape) {
-  const auto extra = static_cast<std::ptrdiff_t>(x.shape().rank() - shape.rank());
-  std::vector<std::ptrdiff_t> axes;
-  for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(x.shape().rank()); ++i)
-    if (i < extra || (shape[i - extra] == 1 && x.shape()[i] != 1)) axes.push_back(i);
-  return axes.empty() ? x : reshape(sum(x, axes), shape);
 }
 
 Value reshape(Value x, const Shape& target) {

@@ -10,8 +10,6 @@ namespace etude::ops {
 
 /// x broadcast to `shape` by NumPy's rule; x itself if it has that shape.
 Value broadcast_to(Value x, const Shape& shape);
-/// x summed over the axes along which broadcasting would repeat `shape` to x's shape: broadcast_to's transpose.
-Value sum_to(Value x, const Shape& shape);
 /// The same elements in another shape. One extent may be -1, and is computed.
 Value reshape(Value x, const Shape& shape);
 /// A new axis of extent 1 before `axis` (-1: after the last).

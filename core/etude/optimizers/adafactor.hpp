@@ -17,8 +17,8 @@ struct AdafactorOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adafactor";
 
-  static constexpr auto fields() {
-    using Options = AdafactorOptions;
+  template <class O = AdafactorOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::learning_rate>("Length of a step, relative to the variable: a number or a schedule."),
         option<&Options::beta_2_decay>("Exponent of t, below 0, in the share of a new square in the averages."),

@@ -16,16 +16,15 @@ struct RMSpropOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "rmsprop";
 
-  static constexpr auto fields() {
+  template <class O = RMSpropOptions> static constexpr auto fields() {
     return option_rows(
-        option<&RMSpropOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&RMSpropOptions::rho>("Decay of the average of the squared gradients, from 0 to 1."),
-        option<&RMSpropOptions::momentum>("Fraction of the last step that the next one keeps, from 0 to 1."),
-        option<&RMSpropOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&RMSpropOptions::centered>("Whether gradients are normalized by their estimated variance."),
-        option<&RMSpropOptions::weight_decay>(
-            "Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<RMSpropOptions>());
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::rho>("Decay of the average of the squared gradients, from 0 to 1."),
+        option<&O::momentum>("Fraction of the last step that the next one keeps, from 0 to 1."),
+        option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::centered>("Whether gradients are normalized by their estimated variance."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 struct AdagradOptions {
@@ -39,14 +38,13 @@ struct AdagradOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adagrad";
 
-  static constexpr auto fields() {
+  template <class O = AdagradOptions> static constexpr auto fields() {
     return option_rows(
-        option<&AdagradOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&AdagradOptions::initial_accumulator_value>("Initial value of the sums of squared gradients."),
-        option<&AdagradOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&AdagradOptions::weight_decay>(
-            "Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<AdagradOptions>());
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::initial_accumulator_value>("Initial value of the sums of squared gradients."),
+        option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 struct AdadeltaOptions {
@@ -60,13 +58,13 @@ struct AdadeltaOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adadelta";
 
-  static constexpr auto fields() {
-    return option_rows(option<&AdadeltaOptions::learning_rate>("Length of a step: a number or a schedule."),
-                       option<&AdadeltaOptions::rho>("Decay of the averages, from 0 to 1."),
-                       option<&AdadeltaOptions::epsilon>("Small number that avoids a division by 0."),
-                       option<&AdadeltaOptions::weight_decay>(
-                           "Fraction of each variable that a step subtracts, times the learning rate."),
-                       optimizer_fields<AdadeltaOptions>());
+  template <class O = AdadeltaOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::rho>("Decay of the averages, from 0 to 1."),
+        option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 struct FtrlOptions {
@@ -82,18 +80,17 @@ struct FtrlOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "ftrl";
 
-  static constexpr auto fields() {
+  template <class O = FtrlOptions> static constexpr auto fields() {
     return option_rows(
-        option<&FtrlOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&FtrlOptions::learning_rate_power>(
-            "Exponent of the learning rate in the sum of squared gradients: 0 or less."),
-        option<&FtrlOptions::initial_accumulator_value>("Initial value of the sums of squared gradients."),
-        option<&FtrlOptions::l1_regularization_strength>("Factor of the L1 penalty."),
-        option<&FtrlOptions::l2_regularization_strength>("Factor of the L2 penalty."),
-        option<&FtrlOptions::l2_shrinkage_regularization_strength>("Factor of an L2 penalty on magnitudes."),
-        option<&FtrlOptions::beta>("Number added to the square root of the sums."),
-        option<&FtrlOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<FtrlOptions>());
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::learning_rate_power>("Exponent of the learning rate in the sum of squared gradients: 0 or less."),
+        option<&O::initial_accumulator_value>("Initial value of the sums of squared gradients."),
+        option<&O::l1_regularization_strength>("Factor of the L1 penalty."),
+        option<&O::l2_regularization_strength>("Factor of the L2 penalty."),
+        option<&O::l2_shrinkage_regularization_strength>("Factor of an L2 penalty on magnitudes."),
+        option<&O::beta>("Number added to the square root of the sums."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 

@@ -16,15 +16,15 @@ struct AdamOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adam";
 
-  static constexpr auto fields() {
+  template <class O = AdamOptions> static constexpr auto fields() {
     return option_rows(
-        option<&AdamOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&AdamOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-        option<&AdamOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
-        option<&AdamOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&AdamOptions::amsgrad>("Whether the largest average of squares so far is used."),
-        option<&AdamOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<AdamOptions>());
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&O::beta_2>("Decay of the average of their squares, from 0 to 1."),
+        option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::amsgrad>("Whether the largest average of squares so far is used."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 struct AdamWOptions {
@@ -40,15 +40,14 @@ struct AdamWOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adamw";
 
-  static constexpr auto fields() {
-    return option_rows(option<&AdamWOptions::learning_rate>("Length of a step: a number or a schedule."),
-                       option<&AdamWOptions::weight_decay>(
-                           "Fraction of each variable that a step subtracts, times the learning rate."),
-                       option<&AdamWOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-                       option<&AdamWOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
-                       option<&AdamWOptions::epsilon>("Small number that avoids a division by 0."),
-                       option<&AdamWOptions::amsgrad>("Whether the largest average of squares so far is used."),
-                       optimizer_fields<AdamWOptions>());
+  template <class O = AdamWOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        option<&O::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&O::beta_2>("Decay of the average of their squares, from 0 to 1."),
+        option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::amsgrad>("Whether the largest average of squares so far is used."), optimizer_fields<O>());
   }
 };
 struct AdamaxOptions {
@@ -62,14 +61,14 @@ struct AdamaxOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "adamax";
 
-  static constexpr auto fields() {
-    return option_rows(option<&AdamaxOptions::learning_rate>("Length of a step: a number or a schedule."),
-                       option<&AdamaxOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-                       option<&AdamaxOptions::beta_2>("Decay of the largest gradient, from 0 to 1."),
-                       option<&AdamaxOptions::epsilon>("Small number that avoids a division by 0."),
-                       option<&AdamaxOptions::weight_decay>(
-                           "Fraction of each variable that a step subtracts, times the learning rate."),
-                       optimizer_fields<AdamaxOptions>());
+  template <class O = AdamaxOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&O::beta_2>("Decay of the largest gradient, from 0 to 1."),
+        option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 struct NadamOptions {
@@ -83,14 +82,14 @@ struct NadamOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "nadam";
 
-  static constexpr auto fields() {
-    return option_rows(option<&NadamOptions::learning_rate>("Length of a step: a number or a schedule."),
-                       option<&NadamOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-                       option<&NadamOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
-                       option<&NadamOptions::epsilon>("Small number that avoids a division by 0."),
-                       option<&NadamOptions::weight_decay>(
-                           "Fraction of each variable that a step subtracts, times the learning rate."),
-                       optimizer_fields<NadamOptions>());
+  template <class O = NadamOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&O::beta_2>("Decay of the average of their squares, from 0 to 1."),
+        option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 struct LambOptions {
@@ -104,14 +103,14 @@ struct LambOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "lamb";
 
-  static constexpr auto fields() {
+  template <class O = LambOptions> static constexpr auto fields() {
     return option_rows(
-        option<&LambOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&LambOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-        option<&LambOptions::beta_2>("Decay of the average of their squares, from 0 to 1."),
-        option<&LambOptions::epsilon>("Small number that avoids a division by 0."),
-        option<&LambOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<LambOptions>());
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&O::beta_2>("Decay of the average of their squares, from 0 to 1."),
+        option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 

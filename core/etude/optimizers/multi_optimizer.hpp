@@ -12,8 +12,8 @@ struct MultiOptimizerOptions {
   std::optional<double> loss_scale_factor = {};
   std::string name = "multi_optimizer";
 
-  static constexpr auto fields() {
-    using Options = MultiOptimizerOptions;
+  template <class O = MultiOptimizerOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::default_optimizer>("Optimizer of all variables without another one.", Need::required),
         option<&Options::optimizer_map>("Optimizers by the name of a variable, or by a regular expression that matches "

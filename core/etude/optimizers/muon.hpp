@@ -27,25 +27,24 @@ struct MuonOptions {
   bool nesterov = true;
   std::optional<double> rms_rate = 0.2;
 
-  static constexpr auto fields() {
+  template <class O = MuonOptions> static constexpr auto fields() {
     return option_rows(
-        option<&MuonOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&MuonOptions::adam_beta_1>("Decay of Adam's average of the gradients, from 0 to 1."),
-        option<&MuonOptions::adam_beta_2>("Decay of Adam's average of their squares, from 0 to 1."),
-        option<&MuonOptions::adam_weight_decay>("Weight decay of the variables that Adam updates."),
-        option<&MuonOptions::epsilon>("Small number that avoids a division by 0 in Adam."),
-        option<&MuonOptions::weight_decay>("Weight decay of the matrices that Muon updates."),
-        optimizer_fields<MuonOptions>(),
-        option<&MuonOptions::exclude_layers>("Regular expressions: Adam updates variables with matching names."),
-        option<&MuonOptions::exclude_embeddings>("Whether Adam updates embeddings."),
-        option<&MuonOptions::muon_a>("Factor of x in the Newton-Schulz iteration."),
-        option<&MuonOptions::muon_b>("Factor of x xᵀ x in the Newton-Schulz iteration."),
-        option<&MuonOptions::muon_c>("Factor of (x xᵀ)² x in the Newton-Schulz iteration."),
-        option<&MuonOptions::adam_lr_ratio>("Learning rate of Adam, as a fraction of that of Muon."),
-        option<&MuonOptions::momentum>("Fraction of the averaged gradient that a step of Muon keeps, from 0 to 1."),
-        option<&MuonOptions::ns_steps>("Steps of the Newton-Schulz iteration."),
-        option<&MuonOptions::nesterov>("Whether Nesterov momentum is used."),
-        option<&MuonOptions::rms_rate>("Scales steps so that Adam's learning rates fit; null: no scaling."));
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::adam_beta_1>("Decay of Adam's average of the gradients, from 0 to 1."),
+        option<&O::adam_beta_2>("Decay of Adam's average of their squares, from 0 to 1."),
+        option<&O::adam_weight_decay>("Weight decay of the variables that Adam updates."),
+        option<&O::epsilon>("Small number that avoids a division by 0 in Adam."),
+        option<&O::weight_decay>("Weight decay of the matrices that Muon updates."), optimizer_fields<O>(),
+        option<&O::exclude_layers>("Regular expressions: Adam updates variables with matching names."),
+        option<&O::exclude_embeddings>("Whether Adam updates embeddings."),
+        option<&O::muon_a>("Factor of x in the Newton-Schulz iteration."),
+        option<&O::muon_b>("Factor of x xᵀ x in the Newton-Schulz iteration."),
+        option<&O::muon_c>("Factor of (x xᵀ)² x in the Newton-Schulz iteration."),
+        option<&O::adam_lr_ratio>("Learning rate of Adam, as a fraction of that of Muon."),
+        option<&O::momentum>("Fraction of the averaged gradient that a step of Muon keeps, from 0 to 1."),
+        option<&O::ns_steps>("Steps of the Newton-Schulz iteration."),
+        option<&O::nesterov>("Whether Nesterov momentum is used."),
+        option<&O::rms_rate>("Scales steps so that Adam's learning rates fit; null: no scaling."));
   }
 };
 

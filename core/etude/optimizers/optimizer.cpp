@@ -7,6 +7,7 @@
 
 #include "etude/base/detail/device_libraries.hpp"
 #include "etude/base/host.hpp"
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"

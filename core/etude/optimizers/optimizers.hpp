@@ -17,14 +17,12 @@ struct LossScaleOptimizerOptions {
   std::int64_t dynamic_growth_steps = 2000;  ///< finite steps before the scale doubles
   std::string name = {};                     ///< Has no effect.
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&LossScaleOptimizerOptions::inner_optimizer>("Optimizer that updates the variables.", Need::required),
-        option<&LossScaleOptimizerOptions::initial_scale>("Initial factor of the loss."),
-        option<&LossScaleOptimizerOptions::dynamic_growth_steps>(
-            "Steps with finite gradients after which the factor doubles."),
-        option<&LossScaleOptimizerOptions::name>("Accepted, because configs of Keras have it: the optimizer keeps the "
-                                                 "name of the inner one."));
+  template <class O = LossScaleOptimizerOptions> static constexpr auto fields() {
+    return option_rows(option<&O::inner_optimizer>("Optimizer that updates the variables.", Need::required),
+                       option<&O::initial_scale>("Initial factor of the loss."),
+                       option<&O::dynamic_growth_steps>("Steps with finite gradients after which the factor doubles."),
+                       option<&O::name>("Accepted, because configs of Keras have it: the optimizer keeps the "
+                                        "name of the inner one."));
   }
 };
 /// The inner optimizer, which then scales the loss for gradients in float16 (LossScale). compile() does that

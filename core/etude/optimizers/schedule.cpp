@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "etude/base/random.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {

@@ -16,8 +16,8 @@ struct ScheduleFreeAdamWOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "schedule_free_adamw";
 
-  static constexpr auto fields() {
-    using Options = ScheduleFreeAdamWOptions;
+  template <class O = ScheduleFreeAdamWOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(
         option<&Options::learning_rate>("Length of a step: a number or a schedule."),
         option<&Options::beta_1>("Share of the average in the variables, above 0 and up to 1."),

@@ -24,25 +24,23 @@ struct ExponentialDecayOptions {
   bool staircase = false;
   std::string name = "ExponentialDecay";
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&ExponentialDecayOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
-        option<&ExponentialDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
-        option<&ExponentialDecayOptions::decay_rate>("Factor of each decay.", Need::required),
-        option<&ExponentialDecayOptions::staircase>("Whether it decays in steps, not continuously."),
-        option<&ExponentialDecayOptions::name>("Name of the schedule."));
+  template <class O = ExponentialDecayOptions> static constexpr auto fields() {
+    return option_rows(option<&O::initial_learning_rate>("Learning rate of the first step.", Need::required),
+                       option<&O::decay_steps>("Steps over which it decays.", Need::required),
+                       option<&O::decay_rate>("Factor of each decay.", Need::required),
+                       option<&O::staircase>("Whether it decays in steps, not continuously."),
+                       option<&O::name>("Name of the schedule."));
   }
 };
 struct PiecewiseConstantDecayOptions {
   std::vector<double> boundaries = {}, values = {};
   std::string name = "PiecewiseConstant";
 
-  static constexpr auto fields() {
+  template <class O = PiecewiseConstantDecayOptions> static constexpr auto fields() {
     return option_rows(
-        option<&PiecewiseConstantDecayOptions::boundaries>("Steps up to which each value holds, in increasing order.",
-                                                           Need::required),
-        option<&PiecewiseConstantDecayOptions::values>("Learning rates: one more than boundaries.", Need::required),
-        option<&PiecewiseConstantDecayOptions::name>("Name of the schedule."));
+        option<&O::boundaries>("Steps up to which each value holds, in increasing order.", Need::required),
+        option<&O::values>("Learning rates: one more than boundaries.", Need::required),
+        option<&O::name>("Name of the schedule."));
   }
 };
 struct PolynomialDecayOptions {
@@ -52,14 +50,12 @@ struct PolynomialDecayOptions {
   bool cycle = false;
   std::string name = "PolynomialDecay";
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&PolynomialDecayOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
-        option<&PolynomialDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
-        option<&PolynomialDecayOptions::end_learning_rate>("Learning rate at the end."),
-        option<&PolynomialDecayOptions::power>("Exponent of the polynomial."),
-        option<&PolynomialDecayOptions::cycle>("Whether it restarts at its end."),
-        option<&PolynomialDecayOptions::name>("Name of the schedule."));
+  template <class O = PolynomialDecayOptions> static constexpr auto fields() {
+    return option_rows(option<&O::initial_learning_rate>("Learning rate of the first step.", Need::required),
+                       option<&O::decay_steps>("Steps over which it decays.", Need::required),
+                       option<&O::end_learning_rate>("Learning rate at the end."),
+                       option<&O::power>("Exponent of the polynomial."),
+                       option<&O::cycle>("Whether it restarts at its end."), option<&O::name>("Name of the schedule."));
   }
 };
 struct InverseTimeDecayOptions {
@@ -69,13 +65,12 @@ struct InverseTimeDecayOptions {
   bool staircase = false;
   std::string name = "InverseTimeDecay";
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&InverseTimeDecayOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
-        option<&InverseTimeDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
-        option<&InverseTimeDecayOptions::decay_rate>("Rate of the decay.", Need::required),
-        option<&InverseTimeDecayOptions::staircase>("Whether it decays in steps, not continuously."),
-        option<&InverseTimeDecayOptions::name>("Name of the schedule."));
+  template <class O = InverseTimeDecayOptions> static constexpr auto fields() {
+    return option_rows(option<&O::initial_learning_rate>("Learning rate of the first step.", Need::required),
+                       option<&O::decay_steps>("Steps over which it decays.", Need::required),
+                       option<&O::decay_rate>("Rate of the decay.", Need::required),
+                       option<&O::staircase>("Whether it decays in steps, not continuously."),
+                       option<&O::name>("Name of the schedule."));
   }
 };
 struct CosineDecayOptions {
@@ -86,14 +81,13 @@ struct CosineDecayOptions {
   std::optional<double> warmup_target = {};
   std::int64_t warmup_steps = 0;
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&CosineDecayOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
-        option<&CosineDecayOptions::decay_steps>("Steps over which it decays.", Need::required),
-        option<&CosineDecayOptions::alpha>("Smallest learning rate, as a fraction of the first one."),
-        option<&CosineDecayOptions::name>("Name of the schedule."),
-        option<&CosineDecayOptions::warmup_target>("Learning rate at the end of the warmup. Default: no warmup."),
-        option<&CosineDecayOptions::warmup_steps>("Steps of the warmup."));
+  template <class O = CosineDecayOptions> static constexpr auto fields() {
+    return option_rows(option<&O::initial_learning_rate>("Learning rate of the first step.", Need::required),
+                       option<&O::decay_steps>("Steps over which it decays.", Need::required),
+                       option<&O::alpha>("Smallest learning rate, as a fraction of the first one."),
+                       option<&O::name>("Name of the schedule."),
+                       option<&O::warmup_target>("Learning rate at the end of the warmup. Default: no warmup."),
+                       option<&O::warmup_steps>("Steps of the warmup."));
   }
 };
 struct CosineDecayRestartsOptions {
@@ -102,14 +96,13 @@ struct CosineDecayRestartsOptions {
   double t_mul = 2, m_mul = 1, alpha = 0;
   std::string name = "SGDRDecay";
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&CosineDecayRestartsOptions::initial_learning_rate>("Learning rate of the first step.", Need::required),
-        option<&CosineDecayRestartsOptions::first_decay_steps>("Steps of the first period.", Need::required),
-        option<&CosineDecayRestartsOptions::t_mul>("Factor of the length of each further period."),
-        option<&CosineDecayRestartsOptions::m_mul>("Factor of the first learning rate of each further period."),
-        option<&CosineDecayRestartsOptions::alpha>("Smallest learning rate, as a fraction of the first one."),
-        option<&CosineDecayRestartsOptions::name>("Name of the schedule."));
+  template <class O = CosineDecayRestartsOptions> static constexpr auto fields() {
+    return option_rows(option<&O::initial_learning_rate>("Learning rate of the first step.", Need::required),
+                       option<&O::first_decay_steps>("Steps of the first period.", Need::required),
+                       option<&O::t_mul>("Factor of the length of each further period."),
+                       option<&O::m_mul>("Factor of the first learning rate of each further period."),
+                       option<&O::alpha>("Smallest learning rate, as a fraction of the first one."),
+                       option<&O::name>("Name of the schedule."));
   }
 };
 struct LinearCosineDecayOptions {
@@ -118,8 +111,8 @@ struct LinearCosineDecayOptions {
   double num_periods = 0.5, alpha = 0, beta = 0.001;
   std::string name = "LinearCosineDecay";
 
-  static constexpr auto fields() {
-    using Options = LinearCosineDecayOptions;
+  template <class O = LinearCosineDecayOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::initial_learning_rate>("Learning rate of the first step.", Need::required),
                        option<&Options::decay_steps>("Steps over which it decays.", Need::required),
                        option<&Options::num_periods>("Periods of the cosine over all steps."),
@@ -136,8 +129,8 @@ struct NoisyLinearCosineDecayOptions {
   std::optional<std::int64_t> seed = {};
   std::string name = "NoisyLinearCosineDecay";
 
-  static constexpr auto fields() {
-    using Options = NoisyLinearCosineDecayOptions;
+  template <class O = NoisyLinearCosineDecayOptions> static constexpr auto fields() {
+    using Options = O;
     return option_rows(option<&Options::initial_learning_rate>("Learning rate of the first step.", Need::required),
                        option<&Options::decay_steps>("Steps over which it decays.", Need::required),
                        option<&Options::initial_variance>("Variance of the noise in the first step."),

@@ -16,13 +16,13 @@ struct SGDOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "SGD";
 
-  static constexpr auto fields() {
+  template <class O = SGDOptions> static constexpr auto fields() {
     return option_rows(
-        option<&SGDOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&SGDOptions::momentum>("Fraction of the last step that the next one keeps, from 0 to 1."),
-        option<&SGDOptions::nesterov>("Whether Nesterov momentum is used."),
-        option<&SGDOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<SGDOptions>());
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::momentum>("Fraction of the last step that the next one keeps, from 0 to 1."),
+        option<&O::nesterov>("Whether Nesterov momentum is used."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 struct LionOptions {
@@ -36,13 +36,13 @@ struct LionOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "lion";
 
-  static constexpr auto fields() {
+  template <class O = LionOptions> static constexpr auto fields() {
     return option_rows(
-        option<&LionOptions::learning_rate>("Length of a step: a number or a schedule."),
-        option<&LionOptions::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-        option<&LionOptions::beta_2>("Decay of the stored average, from 0 to 1."),
-        option<&LionOptions::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<LionOptions>());
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+        option<&O::beta_2>("Decay of the stored average, from 0 to 1."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 

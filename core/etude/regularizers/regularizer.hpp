@@ -23,25 +23,29 @@ namespace regularizers {
 
 struct L1Options {
   double l1 = 0.01;
-  static constexpr auto fields() { return option_rows(option<&L1Options::l1>("Factor of the sum of magnitudes.")); }
+  template <class O = L1Options> static constexpr auto fields() {
+    return option_rows(option<&O::l1>("Factor of the sum of magnitudes."));
+  }
 };
 struct L2Options {
   double l2 = 0.01;
-  static constexpr auto fields() { return option_rows(option<&L2Options::l2>("Factor of the sum of squares.")); }
+  template <class O = L2Options> static constexpr auto fields() {
+    return option_rows(option<&O::l2>("Factor of the sum of squares."));
+  }
 };
 struct L1L2Options {
   double l1 = 0, l2 = 0;
-  static constexpr auto fields() {
-    return option_rows(option<&L1L2Options::l1>("Factor of the sum of magnitudes."),
-                       option<&L1L2Options::l2>("Factor of the sum of squares."));
+  template <class O = L1L2Options> static constexpr auto fields() {
+    return option_rows(option<&O::l1>("Factor of the sum of magnitudes."),
+                       option<&O::l2>("Factor of the sum of squares."));
   }
 };
 struct OrthogonalOptions {
   double factor = 0.01;
   std::string mode = "rows";
-  static constexpr auto fields() {
-    return option_rows(option<&OrthogonalOptions::factor>("Factor of the mean cosine."),
-                       option<&OrthogonalOptions::mode>("\"rows\" or \"columns\": the vectors to make orthogonal."));
+  template <class O = OrthogonalOptions> static constexpr auto fields() {
+    return option_rows(option<&O::factor>("Factor of the mean cosine."),
+                       option<&O::mode>("\"rows\" or \"columns\": the vectors to make orthogonal."));
   }
 };
 

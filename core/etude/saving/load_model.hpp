@@ -24,9 +24,8 @@ struct LoadModelOptions {
   std::shared_ptr<Vfs> files = {};
   /// Is called after each weight.
   LoadProgress progress = {};
-  static constexpr auto fields() {
-    return option_rows(
-        option<&LoadModelOptions::compile>("Whether the model is compiled as it was when it was saved."));
+  template <class O = LoadModelOptions> static constexpr auto fields() {
+    return option_rows(option<&O::compile>("Whether the model is compiled as it was when it was saved."));
   }
 };
 

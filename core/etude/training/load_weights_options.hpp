@@ -45,18 +45,17 @@ struct LoadWeightsOptions {
   /// Is called after each weight.
   LoadProgress progress = {};
 
-  static constexpr auto fields() {
+  template <class O = LoadWeightsOptions> static constexpr auto fields() {
     return option_rows(
-        option<&LoadWeightsOptions::map>(
+        option<&O::map>(
             "Rules that turn names of tensors in the file into those of the model's weights, one after the other: each "
             "a regular expression, and the text in place of each match. A tensor whose name becomes empty is not "
             "loaded."),
-        option<&LoadWeightsOptions::transpose>(
+        option<&O::transpose>(
             "Regular expression for names in the file: kernels of PyTorch, [outputs, inputs, …], which become kernels "
             "of Keras, […, inputs, outputs]."),
-        option<&LoadWeightsOptions::skip_mismatch>(
-            "Whether weights without a tensor of the same name and shape keep their values."),
-        option<&LoadWeightsOptions::by_name>(
+        option<&O::skip_mismatch>("Whether weights without a tensor of the same name and shape keep their values."),
+        option<&O::by_name>(
             "For .h5 files of Keras 2: whether layers get the weights of the layer of the same name, not place."));
   }
 };

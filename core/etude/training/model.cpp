@@ -6,6 +6,7 @@
 #include "etude/base/messages.hpp"
 #include "etude/execution/explain.hpp"
 #include "etude/execution/plan.hpp"
+#include "etude/graph/detail/node.hpp"
 #include "etude/layers/sampled_shape.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"

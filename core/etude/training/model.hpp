@@ -52,11 +52,11 @@ struct SummaryOptions {
   /// The names of the first and the last layer that are listed, or their beginnings; empty: all.
   std::vector<std::string> layer_range = {};
   /// The options without print_fn.
-  static constexpr auto fields() {
+  template <class O = SummaryOptions> static constexpr auto fields() {
     return option_rows(
-        option<&SummaryOptions::expand_nested>("Whether the layers of models inside the model are listed, too."),
-        option<&SummaryOptions::show_trainable>("Whether a column says which layers are trainable."),
-        option<&SummaryOptions::layer_range>(
+        option<&O::expand_nested>("Whether the layers of models inside the model are listed, too."),
+        option<&O::show_trainable>("Whether a column says which layers are trainable."),
+        option<&O::layer_range>(
             "Names of the first and the last layer that are listed, or their beginnings. Default: all layers."));
   }
 };

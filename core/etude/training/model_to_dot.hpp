@@ -17,17 +17,16 @@ struct ModelToDotOptions {
   std::int64_t dpi = 200;
   bool show_layer_activations = false;
   bool show_trainable = false;
-  static constexpr auto fields() {
+  template <class O = ModelToDotOptions> static constexpr auto fields() {
     return option_rows(
-        option<&ModelToDotOptions::show_shapes>("Whether the shapes of inputs and outputs are shown."),
-        option<&ModelToDotOptions::show_dtype>("Whether the dtypes of outputs are shown."),
-        option<&ModelToDotOptions::show_layer_names>("Whether the names of layers are shown."),
-        option<&ModelToDotOptions::rankdir>(
-            "Direction of the graph: \"TB\" from top to bottom, \"LR\" from left to right."),
-        option<&ModelToDotOptions::expand_nested>("Whether models inside the model are shown with their layers."),
-        option<&ModelToDotOptions::dpi>("Resolution of the picture, in dots per inch."),
-        option<&ModelToDotOptions::show_layer_activations>("Whether the names of the layers' activations are shown."),
-        option<&ModelToDotOptions::show_trainable>("Whether layers with weights are marked as trainable or not."));
+        option<&O::show_shapes>("Whether the shapes of inputs and outputs are shown."),
+        option<&O::show_dtype>("Whether the dtypes of outputs are shown."),
+        option<&O::show_layer_names>("Whether the names of layers are shown."),
+        option<&O::rankdir>("Direction of the graph: \"TB\" from top to bottom, \"LR\" from left to right."),
+        option<&O::expand_nested>("Whether models inside the model are shown with their layers."),
+        option<&O::dpi>("Resolution of the picture, in dots per inch."),
+        option<&O::show_layer_activations>("Whether the names of the layers' activations are shown."),
+        option<&O::show_trainable>("Whether layers with weights are marked as trainable or not."));
   }
 };
 

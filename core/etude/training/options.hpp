@@ -85,23 +85,20 @@ struct CompileOptions {
   /// time or another number from the step's own code became a constant.
   bool check_trace = false;
 
-  static constexpr auto fields() {
+  template <class O = CompileOptions> static constexpr auto fields() {
     return option_rows(
-        option<&CompileOptions::optimizer>("Optimizer, by name or as an object."),
-        option<&CompileOptions::loss>("Loss of all outputs, of each in their order, or of each by name."),
-        option<&CompileOptions::loss_weights>("Weight of the loss of each output. Default: 1."),
-        option<&CompileOptions::metrics>("Metrics of the outputs, without sample weights."),
-        option<&CompileOptions::weighted_metrics>(
-            "Metrics of the outputs, weighted by sample_weight and class_weight."),
-        option<&CompileOptions::run_eagerly>(
-            "Whether each step is traced anew, so that values can be read in it. This is slow."),
-        option<&CompileOptions::steps_per_execution>("Steps between two calls of the batch hooks of callbacks."),
-        option<&CompileOptions::jit_compile>(
+        option<&O::optimizer>("Optimizer, by name or as an object."),
+        option<&O::loss>("Loss of all outputs, of each in their order, or of each by name."),
+        option<&O::loss_weights>("Weight of the loss of each output. Default: 1."),
+        option<&O::metrics>("Metrics of the outputs, without sample weights."),
+        option<&O::weighted_metrics>("Metrics of the outputs, weighted by sample_weight and class_weight."),
+        option<&O::run_eagerly>("Whether each step is traced anew, so that values can be read in it. This is slow."),
+        option<&O::steps_per_execution>("Steps between two calls of the batch hooks of callbacks."),
+        option<&O::jit_compile>(
             "\"auto\", true or false, without effect: steps are compiled unless they run eagerly. Default: 'auto'."),
-        option<&CompileOptions::auto_scale_loss>("Whether the loss is scaled if layers compute in float16."),
-        option<&CompileOptions::fuse_logits>(
-            "Whether a crossentropy after a softmax or sigmoid is computed from logits."),
-        option<&CompileOptions::check_trace>("Whether each step is traced twice; an error names an op that differs."));
+        option<&O::auto_scale_loss>("Whether the loss is scaled if layers compute in float16."),
+        option<&O::fuse_logits>("Whether a crossentropy after a softmax or sigmoid is computed from logits."),
+        option<&O::check_trace>("Whether each step is traced twice; an error names an op that differs."));
   }
 };
 
@@ -137,26 +134,25 @@ struct FitOptions {
   /// Replaces host().yield in this fit.
   GiveTurn give_turn = {};
 
-  static constexpr auto fields() {
+  template <class O = FitOptions> static constexpr auto fields() {
     return option_rows(
-        option<&FitOptions::batch_size>("Samples of a batch. Default: 32, or that of the data."),
-        option<&FitOptions::epochs>("Epoch at which training ends."),
-        option<&FitOptions::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
-        option<&FitOptions::callbacks>("Callbacks of the loop."),
-        option<&FitOptions::validation_split>(
+        option<&O::batch_size>("Samples of a batch. Default: 32, or that of the data."),
+        option<&O::epochs>("Epoch at which training ends."),
+        option<&O::verbose>("0: silent, 1: a progress bar, 2: one line per epoch."),
+        option<&O::callbacks>("Callbacks of the loop."),
+        option<&O::validation_split>(
             "Fraction of the samples, from the end, that is used for validation, from 0 to 1."),
-        option<&FitOptions::validation_data>("Data for the validation."),
-        option<&FitOptions::shuffle>(
-            "Whether samples are shuffled before each epoch; \"batch\" shuffles whole batches."),
-        option<&FitOptions::class_weight>("Weight of the samples of each class in the loss. Default: 1."),
-        option<&FitOptions::initial_epoch>("Number of the first epoch."),
-        option<&FitOptions::steps_per_epoch>("Steps of an epoch. Default: until the data ends."),
-        option<&FitOptions::validation_steps>("Steps of a validation. Default: until the data ends."),
-        option<&FitOptions::validation_batch_size>("Samples of a batch in validation. Default: batch_size."),
-        option<&FitOptions::validation_freq>("Epochs between validations, or the epochs after which there is one."),
-        option<&FitOptions::max_queue_size>("Batches of a Sequence that are read ahead."),
-        option<&FitOptions::workers>("Threads, or requests, that read a Sequence at a time."),
-        option<&FitOptions::use_multiprocessing>("Without effect: workers are threads, or requests."));
+        option<&O::validation_data>("Data for the validation."),
+        option<&O::shuffle>("Whether samples are shuffled before each epoch; \"batch\" shuffles whole batches."),
+        option<&O::class_weight>("Weight of the samples of each class in the loss. Default: 1."),
+        option<&O::initial_epoch>("Number of the first epoch."),
+        option<&O::steps_per_epoch>("Steps of an epoch. Default: until the data ends."),
+        option<&O::validation_steps>("Steps of a validation. Default: until the data ends."),
+        option<&O::validation_batch_size>("Samples of a batch in validation. Default: batch_size."),
+        option<&O::validation_freq>("Epochs between validations, or the epochs after which there is one."),
+        option<&O::max_queue_size>("Batches of a Sequence that are read ahead."),
+        option<&O::workers>("Threads, or requests, that read a Sequence at a time."),
+        option<&O::use_multiprocessing>("Without effect: workers are threads, or requests."));
   }
 };
 
@@ -167,10 +163,9 @@ struct BatchOptions {
   /// As fit's.
   ClassWeight class_weight = {};
 
-  static constexpr auto fields() {
-    return option_rows(
-        option<&BatchOptions::reset_metrics>("Whether metrics are reset first."),
-        option<&BatchOptions::class_weight>("Weight of the samples of each class in the loss. Default: 1."));
+  template <class O = BatchOptions> static constexpr auto fields() {
+    return option_rows(option<&O::reset_metrics>("Whether metrics are reset first."),
+                       option<&O::class_weight>("Weight of the samples of each class in the loss. Default: 1."));
   }
 };
 
@@ -196,7 +191,7 @@ struct EvaluateOptions {
   int workers = 1;
   bool use_multiprocessing = false;
 
-  static constexpr auto fields() { return loop_fields<EvaluateOptions>(); }
+  template <class O = EvaluateOptions> static constexpr auto fields() { return loop_fields<O>(); }
 };
 
 /// Options of Model::predict.
@@ -210,7 +205,7 @@ struct PredictOptions {
   int workers = 1;
   bool use_multiprocessing = false;
 
-  static constexpr auto fields() { return loop_fields<PredictOptions>(); }
+  template <class O = PredictOptions> static constexpr auto fields() { return loop_fields<O>(); }
 };
 
 }  // namespace etude

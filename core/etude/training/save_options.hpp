@@ -18,8 +18,8 @@ struct SaveOptions {
   /// Is called after each value, and when all is saved.
   SaveProgress progress = {};
 
-  static constexpr auto fields() {
-    return option_rows(option<&SaveOptions::overwrite>("Whether what has the same name is replaced."));
+  template <class O = SaveOptions> static constexpr auto fields() {
+    return option_rows(option<&O::overwrite>("Whether what has the same name is replaced."));
   }
 };
 

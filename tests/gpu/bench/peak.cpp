@@ -22,6 +22,7 @@
 #include "cuda/nccl.hpp"
 #include "cuda/shared_library.hpp"
 #include "etude/base/error.hpp"
+#include "etude/graph/detail/op.hpp"
 #include "etude/initializers/initializer.hpp"
 
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "etude/base/threads.hpp"
+#include "etude/graph/detail/op.hpp"
 
 namespace etude {
 namespace {

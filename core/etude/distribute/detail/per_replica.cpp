@@ -36,6 +36,13 @@ Tensor concat(const PerReplica& values) {
 
 }  // namespace
 
+RowRange rows_of(std::int64_t batch, int replicas, int index) {
+  const auto begin = [&](std::int64_t replica) {
+    return replica * (batch / replicas) + std::min(replica, batch % replicas);
+  };
+  return {begin(index), begin(index + 1)};
+}
+
 Tensor reduce(ReduceOp op, const PerReplica& values) {
   check_not_empty(values);
   Tensor result = values.front().clone();

@@ -11,6 +11,14 @@ namespace etude {
 /// A tensor of each replica, in the order of the replicas. Source: tf.distribute.DistributedValues.
 using PerReplica = std::vector<Tensor>;
 
+/// Rows [begin, end) of a batch.
+struct RowRange {
+  std::int64_t begin, end;
+};
+/// The rows of replica `index` of `replicas`: contiguous, in the order of the replicas, and as even as possible; the
+/// first replicas have one row more if the division has a remainder.
+RowRange rows_of(std::int64_t batch, int replicas, int index);
+
 enum class ReduceOp : std::uint8_t { sum, mean };
 
 /// The sum or the mean of the replicas' tensors, element by element, in the order of the replicas. Throws Error(value)

@@ -52,13 +52,6 @@ std::int64_t signature_of(const std::vector<std::vector<ReplicaSum>>& buckets, c
 
 }  // namespace
 
-RowRange rows_of(std::int64_t batch, int replicas, int index) {
-  const auto begin = [&](std::int64_t replica) {
-    return replica * (batch / replicas) + std::min(replica, batch % replicas);
-  };
-  return {begin(index), begin(index + 1)};
-}
-
 Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, std::int64_t first_row) {
   return {static_cast<int>(plans.size()), first_row,
           plans.empty() ? Buckets{strategy.bucket_bytes()} : plans.front().buckets()};

@@ -4,19 +4,12 @@
 #include <span>
 #include <vector>
 
+#include "etude/distribute/detail/per_replica.hpp"
 #include "etude/distribute/replicas.hpp"
 #include "etude/distribute/strategy.hpp"
 #include "etude/execution/plan.hpp"
 
 namespace etude {
-
-/// Rows [begin, end) of a batch.
-struct RowRange {
-  std::int64_t begin, end;
-};
-/// The rows of replica `index` of `replicas`: contiguous, in the order of the replicas, and as even as possible; the
-/// first replicas have one row more if the division has a remainder.
-RowRange rows_of(std::int64_t batch, int replicas, int index);
 
 /// The replica for which the next plan is compiled, after `plans`. All plans of a step start the same all-reduces.
 Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, std::int64_t first_row);

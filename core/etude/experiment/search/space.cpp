@@ -246,21 +246,22 @@ HyperparameterValue HyperparameterValue::of_json(std::string_view text) {
 
 namespace hyperparameters {
 
-Hyperparameter constant(HyperparameterValue value) { return {.values = {std::move(value)}}; }
+Hyperparameter constant(HyperparameterValue value) { return {.values = {std::move(value)}, .members = {}}; }
 Hyperparameter integer(std::int64_t minval, std::int64_t maxval, std::optional<int> count) {
   return {.kind = Kind::integer,
           .minval = static_cast<double>(minval),
           .maxval = static_cast<double>(maxval),
-          .count = count};
+          .count = count,
+          .members = {}};
 }
 Hyperparameter real(double minval, double maxval, std::optional<int> count) {
-  return {.kind = Kind::real, .minval = minval, .maxval = maxval, .count = count};
+  return {.kind = Kind::real, .minval = minval, .maxval = maxval, .count = count, .members = {}};
 }
 Hyperparameter log(double minval, double maxval, double base, std::optional<int> count) {
-  return {.kind = Kind::log, .minval = minval, .maxval = maxval, .base = base, .count = count};
+  return {.kind = Kind::log, .minval = minval, .maxval = maxval, .base = base, .count = count, .members = {}};
 }
 Hyperparameter categorical(std::vector<HyperparameterValue> values) {
-  return {.kind = Kind::categorical, .values = std::move(values)};
+  return {.kind = Kind::categorical, .values = std::move(values), .members = {}};
 }
 Hyperparameter nested(Hyperparameters members) { return {.kind = Kind::nested, .members = std::move(members)}; }
 

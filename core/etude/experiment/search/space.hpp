@@ -55,7 +55,7 @@ struct Hyperparameter {
   /// The value of a constant, or the values of a categorical.
   std::vector<HyperparameterValue> values = {};
   /// Those of a nested one.
-  std::vector<NamedHyperparameter> members = {};
+  std::vector<NamedHyperparameter> members;  // without "= {}", for which Clang demands the complete type
 };
 
 /// A hyperparameter and its name.

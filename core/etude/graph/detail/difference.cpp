@@ -6,6 +6,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/graph/detail/loop.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude {
 namespace {

@@ -352,12 +352,19 @@ template <class... Functions, class... Others> struct JoinVariant<std::tuple<Fun
 }  // namespace detail
 
 /// All ops. gradient_test and parity_test iterate over them: a new op fails them until it has a case.
-using Op = detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient,
-                               op::Broadcast, op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate,
-                               op::Sum, op::Cumsum, op::Max, op::ArgMax, op::ArgSort, op::OneHot, op::Gather,
-                               op::ScatterAdd, op::MatMul, op::Convolution, op::ConvolutionInput, op::ConvolutionFilter,
-                               op::PoolArgMax, op::PoolGather, op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy,
-                               op::SparseSoftmaxCrossentropy, op::Uniform, op::Scan, op::AllReduce>::type;
+using OpVariant =
+    detail::JoinVariant<op::Elementwise, op::Input, op::Constant, op::Read, op::Cast, op::StopGradient, op::Broadcast,
+                        op::Reshape, op::Transpose, op::Slice, op::Reverse, op::Concatenate, op::Sum, op::Cumsum,
+                        op::Max, op::ArgMax, op::ArgSort, op::OneHot, op::Gather, op::ScatterAdd, op::MatMul,
+                        op::Convolution, op::ConvolutionInput, op::ConvolutionFilter, op::PoolArgMax, op::PoolGather,
+                        op::PoolScatter, op::Softmax, op::SoftmaxCrossentropy, op::SparseSoftmaxCrossentropy,
+                        op::Uniform, op::Scan, op::AllReduce>::type;
+
+/// Any op: a class, so that public headers can name it without the structs of all ops.
+class Op : public OpVariant {
+ public:
+  using OpVariant::OpVariant;
+};
 
 namespace detail {
 template <class Struct> constexpr std::string_view find_name() {

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/graph/graph.hpp"
 
 /// The rules of every op. An op's struct declares its own (graph/detail/op.hpp); those of elementwise ops are declared

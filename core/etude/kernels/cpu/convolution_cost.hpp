@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "etude/execution/instruction.hpp"
-#include "etude/kernels/cpu/convolution.hpp"
+#include "etude/kernels/cpu/convolution_kernels.hpp"
 
 // The planner picks the method of a convolution by these estimates. Each is the cost of one method, in register-wide
 // multiply-adds at the speed of a large matrix product. The number of threads is not considered: a shape always uses

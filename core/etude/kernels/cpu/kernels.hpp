@@ -4,7 +4,7 @@
 #include <span>
 
 #include "etude/execution/instruction.hpp"
-#include "etude/kernels/cpu/convolution.hpp"
+#include "etude/kernels/cpu/convolution_kernels.hpp"
 #include "etude/kernels/cpu/gemm.hpp"
 
 namespace etude::cpu {

@@ -1,4 +1,4 @@
-#include "etude/kernels/cpu/convolution.hpp"
+#include "etude/kernels/cpu/convolution_kernels.hpp"
 #include "etude/kernels/cpu/cpu.hpp"
 #include "etude/kernels/cpu/launch.hpp"
 

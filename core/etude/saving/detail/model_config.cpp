@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/call_config.hpp"
 #include "etude/saving/detail/input_config.hpp"

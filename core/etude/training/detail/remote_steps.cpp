@@ -1,6 +1,7 @@
 #include "etude/training/detail/remote_steps.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/distribute/strategy.hpp"
 #include "etude/training/options.hpp"
 
 namespace etude {

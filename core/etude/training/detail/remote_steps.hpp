@@ -13,6 +13,7 @@
 namespace etude {
 
 class Model;
+class Strategy;
 struct FitOptions;
 
 /// Computes the steps of fit and evaluate in other processes.

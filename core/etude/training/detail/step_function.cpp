@@ -9,6 +9,7 @@
 #include "etude/distribute/workers.hpp"
 #include "etude/execution/eager.hpp"
 #include "etude/graph/detail/difference.hpp"
+#include "etude/graph/detail/node.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/training/detail/index_ranges.hpp"

@@ -1,4 +1,4 @@
-#include "etude/kernels/cpu/convolution.hpp"
+#include "etude/kernels/cpu/convolution_kernels.hpp"
 
 #include "etude/kernels/cpu/isa/convolution_depthwise.hpp"
 #include "etude/kernels/cpu/isa/convolution_parts.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "etude/kernels/cpu/convolution.hpp"
+#include "etude/kernels/cpu/convolution_kernels.hpp"
 
 namespace etude::cpu::ETUDE_ISA {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "etude/kernels/cpu/convolution.hpp"
+#include "etude/kernels/cpu/convolution_kernels.hpp"
 #include "etude/kernels/cpu/isa/fan_out.hpp"
 
 // Code shared by a convolution and its transposes: the padded image, rows of elements, and the division among workers.

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "etude/graph/detail/op.hpp"
 #include "etude/kernels/cpu/isa/special.hpp"
 #include "etude/kernels/cpu/kernels.hpp"
 #include "etude/kernels/cpu/simd.hpp"

@@ -1,6 +1,6 @@
 #include "etude/kernels/cpu/isa/pooling.hpp"
 
-#include "etude/kernels/cpu/convolution.hpp"
+#include "etude/kernels/cpu/convolution_kernels.hpp"
 
 namespace etude::cpu::ETUDE_ISA {
 

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "etude/graph/detail/op.hpp"
 #include "etude/kernels/cpu/kernels.hpp"
 #include "etude/kernels/cpu/simd.hpp"
 

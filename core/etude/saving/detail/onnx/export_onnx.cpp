@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "etude/base/error.hpp"
+#include "etude/graph/detail/node.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/onnx/graph_writer.hpp"
 #include "etude/saving/detail/onnx/traces.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude::onnx {
 namespace {

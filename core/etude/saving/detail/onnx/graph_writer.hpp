@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/saving/detail/onnx/onnx_file.hpp"
 #include "etude/saving/detail/onnx/traces.hpp"
 

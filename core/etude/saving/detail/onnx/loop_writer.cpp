@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "etude/graph/detail/loop.hpp"
+#include "etude/graph/detail/node.hpp"
 #include "etude/saving/detail/onnx/node_writer.hpp"
 
 namespace etude::onnx {

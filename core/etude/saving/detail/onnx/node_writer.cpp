@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "etude/base/error.hpp"
+#include "etude/graph/detail/node.hpp"
 
 namespace etude::onnx {
 namespace {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/saving/detail/onnx/graph_writer.hpp"
 
 namespace etude::onnx {

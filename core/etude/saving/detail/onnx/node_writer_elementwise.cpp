@@ -2,6 +2,7 @@
 #include <limits>
 #include <string_view>
 
+#include "etude/graph/detail/node.hpp"
 #include "etude/saving/detail/onnx/node_writer.hpp"
 
 namespace etude::onnx {

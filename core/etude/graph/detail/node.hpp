@@ -1,0 +1,22 @@
+#pragma once
+
+#include <vector>
+
+#include "etude/graph/detail/node_id.hpp"
+#include "etude/graph/detail/op.hpp"
+
+namespace etude {
+
+/// An op in a graph, with its operands.
+struct Node {
+  /// What is computed.
+  Op op;
+  /// The nodes of its operands.
+  std::vector<NodeId> inputs;
+  /// The extents of its result.
+  Shape shape;
+  /// The element type of its result.
+  DType dtype;
+};
+
+}  // namespace etude
