@@ -84,7 +84,7 @@ function check(path) {
     if (path.startsWith('core/') && /cuda|emscripten/i.test(line)) complain('core must not name either of these; use the Device');
     const program = path.startsWith('tests/') || path.startsWith('demo/'); // files that are never included
     if (!program && /^using namespace\b/.test(line)) complain('"using namespace" at file scope');
-    if (folder === 'layers' && path.endsWith('.hpp') && /\bclass_entry</.test(line)) complain('every program would compile the entry - define the constructor in the source');
+    if (folder === 'layers' && path.endsWith('.hpp') && /\bclass_entry</.test(line)) complain('a program that includes this header compiles the entry of the class - define the constructor in the source');
   });
 }
 

@@ -9,19 +9,19 @@ const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-bac
 
 export const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: flags });
 
-/** The package's folder as a site, and one browser context, while the tests of a file run. */
+/** Serves the package's folder, and opens one browser context, while the tests of a file run: { site, browser, context }. */
 export function packageInBrowser() {
-  const of = {};
+  const opened = {};
   before(async () => {
-    of.site = await serve(fileURLToPath(new URL('../../web/dist', import.meta.url)));
-    of.browser = await launch();
-    of.context = await of.browser.newContext();
+    opened.site = await serve(fileURLToPath(new URL('../../web/dist', import.meta.url)));
+    opened.browser = await launch();
+    opened.context = await opened.browser.newContext();
   });
   after(async () => {
-    await of.browser?.close();
-    of.site?.close();
+    await opened.browser?.close();
+    opened.site?.close();
   });
-  return of;
+  return opened;
 }
 
 /** A new page that lists errors of the browser in `page.complaints`, and yields of loops in its `turns`. */

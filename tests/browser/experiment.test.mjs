@@ -87,7 +87,7 @@ test('a search runs its trials in workers, and continues after the page was clos
   const first = await openPage('search');
   const loaded = first.waitForEvent('load');
   await search(first, 9).catch(() => {}); // the page is loaded again, so that the call never returns
-  await loaded; // Chromium forgets the command to close a page while it is loaded
+  await loaded; // Chromium loses a command to close a page that is being loaded
   await first.close();
   const second = await openPage('search');
   const { done, best, trials } = await search(second, 0);

@@ -315,7 +315,7 @@ TEST_CASE("run_server: a process with messages of another version is refused", "
       run_server(cluster, program(), quick);
       return "ended";
     }
-    constexpr std::uint8_t hello = 2;
+    constexpr std::uint8_t hello = 2;  // as in native/coordinator/connection.cpp
     const auto soon = [] { return steady_clock::now() + milliseconds(3000); };
     std::string reason;
     const sockets::Socket socket = sockets::connect_to(*sockets::parse_address(cluster.workers[0]), soon(), reason);

@@ -133,7 +133,7 @@ TEST_CASE("ParameterServerStrategy: with one worker, fit gives the bits of one p
 TEST_CASE("ParameterServerStrategy: evaluate gives the numbers of one process, by workers or by the chief",
           "[parameter_servers]") {
   const Reports reports = run_cluster({}, [](Sequential& model) {
-    // A callback that only training calls after batches is no hindrance.
+    // evaluate accepts a callback that reads only after training batches.
     const Logs by_worker =
         model.evaluate(train, {.verbose = 0, .steps = steps, .callbacks = {callbacks::terminate_on_nan()}});
     model.fit(train, options(1));

@@ -16,7 +16,7 @@ class Dataset;
 /// The nodes of Dataset's functions. These functions check the arguments.
 namespace etude::stages {
 
-// Those of Dataset.
+// The types of the same names in Dataset.
 using AsyncMap = std::function<Task<Batch>(Batch)>;
 using AsyncPredicate = std::function<Task<bool>(Batch)>;
 using AsyncExpand = std::function<Task<Dataset>(Batch)>;
