@@ -13,7 +13,7 @@ using Catch::Matchers::ContainsSubstring;
 using namespace testing;
 
 std::string stored() {
-  const auto bytes = read_file(ETUDE_GOLDEN_DIR "/numpy.npz");
+  const auto bytes = read_file(golden_path("numpy.npz"));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 std::span<const std::byte> bytes_in(const std::string& text) { return std::as_bytes(std::span(text)); }
@@ -32,7 +32,7 @@ std::string images(const std::vector<std::string>& labels) {
 
 TEST_CASE("npz: reads the arrays that NumPy saved", "[npz]") {
   for (const char* name : {"numpy.npz", "numpy_compressed.npz"}) {
-    const auto arrays = read_npz(ETUDE_GOLDEN_DIR "/" + std::string(name));
+    const auto arrays = read_npz(golden_path(std::string(name)));
     CHECK(arrays.size() == 3);
     CHECK(difference(arrays.at("x"), tensor_of({2, 3}, DType::float32, {0, 1, 2, 3, 4, 5})) == "");
     CHECK(difference(arrays.at("labels"), tensor_of({2}, DType::int32, {3, -1})) == "");
@@ -79,7 +79,7 @@ TEST_CASE("npz: a changed byte, a cut file and other contents are errors", "[npz
 }
 
 TEST_CASE("npz: arrays that expand beyond the limit are refused, all together", "[npz][errors]") {
-  const auto file = read_file(ETUDE_GOLDEN_DIR "/numpy_compressed.npz");
+  const auto file = read_file(golden_path("numpy_compressed.npz"));
   CHECK(parse_npz(file, "npz", 3000).size() == 3);
   CHECK_THAT(error_of([&] { parse_npz(file, "npz", 300); }),
              ContainsSubstring("with \"none.npy\"") && ContainsSubstring("expand to more than 300"));

@@ -181,7 +181,7 @@ TEST_CASE("files whose bytes come later: files of Keras give the same models as 
         INFO(file);
         const FilesInMemory scope;
         const std::string path = file.substr(file.rfind('/') + 1);
-        const std::vector<std::byte> bytes = system->read(ETUDE_GOLDEN_DIR "/" + file);
+        const std::vector<std::byte> bytes = system->read(golden_path(file));
         scope.files->open(path, false)->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
         const auto files = std::make_shared<AwaitedFiles>(*scope.files);
         if (file.find("weights") != file.npos) {

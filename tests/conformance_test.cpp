@@ -10,6 +10,7 @@
 #include "conformance.hpp"
 #include "etude/etude.hpp"
 #include "files_in_memory.hpp"
+#include "golden_path.hpp"
 #include "support.hpp"
 
 // The expected results of tests of Keras and TensorFlow.js: see tests/golden/README.md. If ETUDE_CONFORMANCE is set,
@@ -43,7 +44,7 @@ std::string chosen_folder() {
   const char* chosen = std::getenv("ETUDE_CONFORMANCE");
   return chosen ? chosen : "";
 }
-std::string folder() { return chosen_folder().empty() ? ETUDE_GOLDEN_DIR "/conformance" : chosen_folder(); }
+std::string folder() { return chosen_folder().empty() ? testing::golden_path("conformance") : chosen_folder(); }
 
 /// A case, or the reason why it is unreadable.
 struct Case {

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "etude/base/host.hpp"
+#include "golden_path.hpp"
 #include "support.hpp"
 
 namespace etude::testing {
 
 /// A file of tests/golden; see its README.md.
 inline nlohmann::json golden(const std::string& name) {
-  const auto bytes = read_file(ETUDE_GOLDEN_DIR "/" + name);
+  const auto bytes = read_file(golden_path(name));
   const auto* text = reinterpret_cast<const char*>(bytes.data());
   return nlohmann::json::parse(text, text + bytes.size());
 }

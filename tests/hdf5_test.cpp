@@ -5,6 +5,7 @@
 #include "etude/etude.hpp"
 #include "etude/saving/hdf5/detail/hdf5_reader.hpp"
 #include "etude/saving/hdf5/detail/hdf5_writer.hpp"
+#include "golden_path.hpp"
 #include "safetensors_samples.hpp"
 #include "support.hpp"
 
@@ -20,10 +21,10 @@ using hdf5::Writer;
 using namespace testing;
 using Texts = std::vector<std::string>;
 
-std::string golden_path(const std::string& name) { return ETUDE_GOLDEN_DIR "/hdf5/" + name; }
+std::string hdf5_path(const std::string& name) { return golden_path("hdf5/" + name); }
 
 /// Reads a golden file from the system.
-Reader golden_file(const std::string& name) { return {host().files->source(golden_path(name)), name}; }
+Reader golden_file(const std::string& name) { return {host().files->source(hdf5_path(name)), name}; }
 
 std::shared_ptr<FileSource> source_of(std::string_view bytes) {
   const auto all = bytes_of(bytes);
@@ -219,7 +220,7 @@ TEST_CASE("hdf5: what leaves the file, and what Keras does not write, is refused
 }
 
 TEST_CASE("hdf5: a file that ends anywhere, or is another one, is an error of the data (R3, R9)", "[hdf5]") {
-  const std::string whole = text_of(read_file(golden_path("numbers_new.h5")));
+  const std::string whole = text_of(read_file(hdf5_path("numbers_new.h5")));
   for (std::size_t size = 0; size < whole.size(); size += 61) {
     try {
       Reader(source_of(whole.substr(0, size)), "a");
@@ -245,7 +246,7 @@ TEST_CASE("hdf5: a declared size allocates nothing that the file does not hold (
   const std::string most = with(file, word(2), word(std::uint64_t{1} << 61));
   CHECK_THROWS_WITH(Reader(source_of(most), "a").dataset("b"), ContainsSubstring("too many elements"));
   // Compressed data is limited in all.
-  const std::string chunks = text_of(read_file(golden_path("chunks_old.h5")));
+  const std::string chunks = text_of(read_file(hdf5_path("chunks_old.h5")));
   Reader little(source_of(chunks), "a", 300);
   CHECK(little.dataset("one").bytes() == 140);
   CHECK(little.dataset("one").bytes() == 140);
@@ -293,14 +294,14 @@ TEST_CASE("hdf5: numbers become other dtypes if they fit", "[hdf5]") {
 
 TEST_CASE("hdf5: the file for Keras has the bytes that h5py and Keras were checked with", "[hdf5]") {
   const std::string file = written_weights();
-  CHECK(file == text_of(read_file(golden_path("etude.weights.h5"))));
+  CHECK(file == text_of(read_file(hdf5_path("etude.weights.h5"))));
   Reader read(source_of(file), "a");
   CHECK(difference(read.read(read.dataset("others/bool")), tensor_of({3}, DType::boolean, {1, 0, 1})) == "");
   CHECK(read.text("vars", "name") == "größe");
 }
 
 TEST_CASE("writes the HDF5 file that tests/golden/check_hdf5.py reads", "[.][hdf5_golden]") {
-  host().files->replace(golden_path("etude.weights.h5"), {written_weights()});
+  host().files->replace(hdf5_path("etude.weights.h5"), {written_weights()});
 }
 
 TEST_CASE("hdf5: a group of many names and long texts is read as it was written, and each part of it once", "[hdf5]") {

@@ -19,8 +19,6 @@ using nlohmann::json;
 
 namespace {
 
-std::string golden_path(const std::string& file) { return ETUDE_GOLDEN_DIR "/" + file; }
-
 /// The models of "keras3", of "keras2", or of "texts": these are of Keras 3 on TensorFlow.
 std::vector<json> models_of(const std::string& part) {
   const json files = golden("keras_files.json"), states = golden("keras_states.json");

@@ -87,7 +87,7 @@ TEST_CASE("models that Keras and TensorFlow.js saved compute the same, and conti
       const Case given(each, wholes);
       INFO(list << ' ' << given.test.at("name"));
       const double allowed = given.name().starts_with("mixed") ? 0.01 : 1e-5;
-      const ModelPtr model = load_model(ETUDE_GOLDEN_DIR "/" + given.test.at("file").get<std::string>());
+      const ModelPtr model = load_model(golden_path(given.test.at("file").get<std::string>()));
       if (given.test.contains("weights")) CHECK(bits_of(model->get_weights()) == given.test.at("weights"));
       const Tensors outputs = model->call_all(given.x);
       REQUIRE(outputs.size() == given.test.at("outputs").size());

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "etude/base/memory_vfs.hpp"
+#include "golden_path.hpp"
 #include "safetensors_samples.hpp"
 #include "support.hpp"
 
@@ -68,7 +69,7 @@ TEST_CASE("safetensors: saved tensors are loaded to the bit, in order, with thei
 }
 
 TEST_CASE("safetensors: a file of Hugging Face's library is read; half precision becomes float32", "[saving]") {
-  const Safetensors file = load_safetensors(ETUDE_GOLDEN_DIR "/torch.safetensors");
+  const Safetensors file = load_safetensors(golden_path("torch.safetensors"));
   CHECK(file.metadata == std::map<std::string, std::string>{{"format", "pt"}, {"made by", "safetensors"}});
   std::map<std::string, Tensor> tensors;
   for (const auto& [name, tensor] : file.tensors) tensors.emplace(name, tensor);

@@ -1,5 +1,6 @@
 // Errors and warnings in JavaScript: all literals in core/ and bindings/, translated as at run time.
 #include "../bindings/spelling.hpp"
+#include "golden_path.hpp"
 
 #include <array>
 #include <catch2/catch_test_macros.hpp>
@@ -136,7 +137,7 @@ const std::string for_native_users_alone = "core/etude/eigen.hpp";
 
 std::vector<Message> all_messages() {
   namespace fs = std::filesystem;
-  const fs::path root = fs::path(ETUDE_GOLDEN_DIR).parent_path().parent_path();
+  const fs::path root = etude::testing::golden_path("../..");
   std::vector<Message> result;
   for (const char* folder : {"core", "bindings"})
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {

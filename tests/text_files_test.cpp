@@ -51,7 +51,7 @@ Texts sorted(Texts texts) {
   return texts;
 }
 
-std::string golden_path(const json& file) { return ETUDE_GOLDEN_DIR "/" + file.get<std::string>(); }
+std::string path_of(const json& file) { return testing::golden_path(file.get<std::string>()); }
 
 Strings strings_of(const json& texts) {
   if (texts.front().is_string()) return Strings(texts.get<Texts>());
@@ -164,7 +164,7 @@ TEST_CASE("a model of Keras that begins with strings begins after them, and its 
           "[text][saving]") {
   const json states = testing::golden("keras_states.json");
   for (const json& test : states.at("texts").at("models")) {
-    const std::string path = golden_path(test.at("files").at(0));
+    const std::string path = path_of(test.at("files").at(0));
     INFO(path);
     const auto layers = load_string_layers(path);
     REQUIRE(layers.size() == test.count("texts"));

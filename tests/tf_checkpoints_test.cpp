@@ -22,7 +22,7 @@ TEST_CASE("models with the weights of TensorFlow's checkpoints compute what tf.k
   const nlohmann::json versions = golden("tf_checkpoints.json");
   for (const nlohmann::json& version : versions)
     for (const nlohmann::json& test : version.at("models")) {
-      const std::string path = ETUDE_GOLDEN_DIR "/" + test.at("path").get<std::string>();
+      const std::string path = golden_path(test.at("path").get<std::string>());
       INFO(path);
       const ModelPtr model = model_from_json(test.at("config").dump());
       std::vector<Tensor> inputs;
@@ -36,7 +36,7 @@ TEST_CASE("a compiled model goes on training from a checkpoint of TensorFlow wit
   const nlohmann::json versions = golden("tf_checkpoints.json");
   for (const nlohmann::json& version : versions)
     for (const nlohmann::json& test : version.at("trained")) {
-      const std::string path = ETUDE_GOLDEN_DIR "/" + test.at("path").get<std::string>();
+      const std::string path = golden_path(test.at("path").get<std::string>());
       INFO(path);
       const ModelPtr model = model_from_json(test.at("config").dump());
       model->compile({.optimizer = from_json<Optimizer>(test.at("optimizer").dump()), .loss = "mse"});
@@ -54,7 +54,7 @@ TEST_CASE("a checkpoint of TensorFlow with the state of another optimizer sets o
   const nlohmann::json& test = versions.at("keras2").at("trained").at(0);  // SGD with momentum
   const ModelPtr model = model_from_json(test.at("config").dump()), plain = model_from_json(test.at("config").dump());
   model->compile({.optimizer = optimizers::adam({.learning_rate = 0.25}), .loss = "mse"});
-  for (const ModelPtr& each : {model, plain}) each->load_weights(ETUDE_GOLDEN_DIR "/tf/sgd_slots");
+  for (const ModelPtr& each : {model, plain}) each->load_weights(golden_path("tf/sgd_slots"));
   CHECK(model->optimizer().iterations() == 0);
   CHECK(model->optimizer().learning_rate() == 0.25);
   CHECK(std::ranges::equal(model->get_weights(), plain->get_weights(), same_bits));
@@ -62,7 +62,7 @@ TEST_CASE("a checkpoint of TensorFlow with the state of another optimizer sets o
 
 TEST_CASE("a checkpoint of TensorFlow for other layers is an error that names both, and changes nothing",
           "[saving][errors]") {
-  const std::string path = ETUDE_GOLDEN_DIR "/tf/dense";  // 4 inputs, Dense 3, BatchNormalization, Dropout, Dense 2
+  const std::string path = golden_path("tf/dense");  // 4 inputs, Dense 3, BatchNormalization, Dropout, Dense 2
   const auto built = [](const std::vector<LayerPtr>& layers) {
     auto model = std::make_unique<Sequential>(layers);
     model->build({-1, 4});
@@ -86,7 +86,7 @@ TEST_CASE("a checkpoint of TensorFlow for other layers is an error that names bo
              ContainsSubstring("3 layers with weights in the checkpoint - expected 2, as many as \"sequential"));
   CHECK_THAT(error_of([&] { other->load_weights(path, {.map = {{"a", "b"}}}); }),
              ContainsSubstring("map or transpose"));
-  CHECK_THAT(error_of([&] { other->load_weights(ETUDE_GOLDEN_DIR "/tf"); }), ContainsSubstring("a folder - expected"));
+  CHECK_THAT(error_of([&] { other->load_weights(golden_path("tf")); }), ContainsSubstring("a folder - expected"));
 }
 
 TEST_CASE("a checkpoint of TensorFlow with a changed or missing byte is an error, or gives the same weights",

@@ -9,6 +9,7 @@
 #include "etude/saving/detail/tfjs_form.hpp"
 #include "etude/saving/detail/tfjs_weights.hpp"
 #include "files_in_memory.hpp"
+#include "golden_path.hpp"
 #include "safetensors_samples.hpp"
 #include "scratch_folder.hpp"
 #include "support.hpp"
@@ -92,7 +93,7 @@ TEST_CASE("weights: a .npz file holds them under the same names, and NumPy's oth
 
 TEST_CASE("weights: a model of PyTorch computes the same after its tensors are renamed and its kernels transposed",
           "[saving]") {
-  const std::string path = ETUDE_GOLDEN_DIR "/torch_model.safetensors";
+  const std::string path = golden_path("torch_model.safetensors");
   Sequential model({layers::conv2d({.filters = 4, .kernel_size = {3, 2}}),
                     layers::batch_normalization({.epsilon = 1e-5}), layers::activation({.activation = "relu"}),
                     layers::global_average_pooling2d(), layers::dense({.units = 3})});

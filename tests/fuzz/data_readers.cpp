@@ -41,7 +41,7 @@ std::string idx_with(char type, const std::vector<std::uint8_t>& shape, std::siz
 }
 
 std::string golden_file(const std::string& name) {
-  const std::vector<std::byte> bytes = read_file(ETUDE_GOLDEN_DIR "/" + name);
+  const std::vector<std::byte> bytes = read_file(golden_path(name));
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 

@@ -8,6 +8,7 @@
 #include "checkpoint_samples.hpp"
 #include "fuzz/mutations.hpp"
 #include "fuzz/targets.hpp"
+#include "golden_path.hpp"
 #include "safetensors_samples.hpp"
 
 // The targets of the fuzzers on their corpora, and on inputs changed at random by a fixed seed. Under libFuzzer:
@@ -18,7 +19,7 @@ namespace {
 using namespace testing;
 
 std::filesystem::path corpus_of(const FuzzTarget& target) {
-  return std::filesystem::path(ETUDE_GOLDEN_DIR) / "../fuzz/corpus" / target.name;
+  return std::filesystem::path(golden_path("../fuzz/corpus")) / target.name;
 }
 
 std::string content_of(const std::filesystem::path& path) {

@@ -6,6 +6,7 @@
 #include "etude/saving/load_model.hpp"
 #include "files_in_memory.hpp"
 #include "fuzz/readers.hpp"
+#include "golden_path.hpp"
 #include "safetensors_samples.hpp"
 
 namespace etude::testing {
@@ -52,7 +53,7 @@ FuzzInputs hdf5_inputs() {
   writer.finish();
   FuzzInputs inputs{file};
   for (const char* name : {"chunks_new.h5", "names_new.h5", "keras_legacy.h5", "grows.h5"})
-    inputs.push_back(text_of(read_file(ETUDE_GOLDEN_DIR "/hdf5/" + std::string(name))));
+    inputs.push_back(text_of(read_file(golden_path("hdf5/" + std::string(name)))));
   return inputs;
 }
 
@@ -85,7 +86,7 @@ void read_keras_file(std::string_view bytes) {
 }
 
 FuzzInputs keras_inputs() {
-  const std::vector<std::byte> file = read_file(ETUDE_GOLDEN_DIR "/keras/adam.keras");
+  const std::vector<std::byte> file = read_file(golden_path("keras/adam.keras"));
   const std::unique_ptr<ArchiveReader> archive = open_archive(file, "adam");
   PackedFiles files;
   for (const char* name : {"config.json", "model.weights.h5"})
@@ -99,6 +100,6 @@ void read_keras2_file(std::string_view bytes) {
   load_model("m.h5");
 }
 
-FuzzInputs keras2_inputs() { return {text_of(read_file(ETUDE_GOLDEN_DIR "/hdf5/keras_legacy.h5"))}; }
+FuzzInputs keras2_inputs() { return {text_of(read_file(golden_path("hdf5/keras_legacy.h5")))}; }
 
 }  // namespace etude::testing

@@ -9,6 +9,7 @@
 #include "etude/saving/detail/tf_wire.hpp"
 #include "files_in_memory.hpp"
 #include "fuzz/readers.hpp"
+#include "golden_path.hpp"
 #include "safetensors_samples.hpp"
 
 namespace etude::testing {
@@ -207,7 +208,7 @@ void read_tf_checkpoint(std::string_view bytes) {
 FuzzInputs tf_checkpoint_inputs() {
   FuzzInputs inputs;
   for (const char* name : {"dense", "keras3"}) {
-    const std::string path = ETUDE_GOLDEN_DIR "/tf/" + std::string(name);
+    const std::string path = golden_path("tf/" + std::string(name));
     inputs.push_back(pack({{index_file, text_of(read_file(path + ".index"))},
                            {data_file, text_of(read_file(path + ".data-00000-of-00001"))}}));
   }
