@@ -92,6 +92,10 @@ setup_gloo() {
   want /usr/include/gloo/allreduce.h:libgloo-dev
 }
 
+setup_mpi() {
+  want /usr/bin/mpicc:libopenmpi-dev /usr/bin/mpirun:openmpi-bin
+}
+
 setup_coordinator() {
   want /usr/include/capnp/rpc-twoparty.h:libcapnp-dev /usr/bin/capnp:capnproto
 }

@@ -34,6 +34,7 @@ const includes = {
   [beside]: ['base'],
   'native/cuda': ['execution', 'graph', 'devices'],
   'native/gloo': ['distribute', 'saving'],
+  'native/mpi': ['distribute'],
   'native/search': ['experiment'],
   'native/coordinator': ['training', 'execution', 'native/gloo'],
 };

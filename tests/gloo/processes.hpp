@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -101,19 +102,11 @@ inline Reports run_processes(int count, const std::function<std::string(int rank
   return reports;
 }
 
-/// Runs `work` in `count` processes that are connected.
-inline Reports run_workers(int count, const std::function<std::string(const std::shared_ptr<Workers>&)>& work,
-                           std::chrono::milliseconds timeout = std::chrono::seconds(15), double seconds = 20,
-                           std::vector<int>* statuses = nullptr) {
-  const std::string chief = free_address();
-  return run_processes(
-      count,
-      [&](int rank) {
-        return work(connect_workers({.rank = rank, .size = count, .chief = chief},
-                                    {.timeout = timeout, .connect_timeout = std::chrono::seconds(15)}));
-      },
-      seconds, statuses);
-}
+/// Runs `work` in `count` processes that are connected: run_workers.cpp by Gloo, mpi/run_workers.cpp by MPI, which has
+/// neither `seconds` nor `statuses`.
+Reports run_workers(int count, const std::function<std::string(const std::shared_ptr<Workers>&)>& work,
+                    std::chrono::milliseconds timeout = std::chrono::seconds(15), double seconds = 20,
+                    std::vector<int>* statuses = nullptr);
 
 /// The bytes of a memory as text.
 inline std::string bytes_of(const void* data, std::size_t size) { return {static_cast<const char*>(data), size}; }

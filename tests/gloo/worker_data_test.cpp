@@ -155,7 +155,8 @@ const DatasetOptions off{.auto_shard_policy = "off"}, by_file{.auto_shard_policy
 
 }  // namespace
 
-TEST_CASE("\"off\": the rows of all processes are one batch, until the data of the last process ends", "[gloo]") {
+TEST_CASE("\"off\": the rows of all processes are one batch, until the data of the last process ends",
+          "[gloo][any_engine]") {
   const auto own = GENERATE(std::vector<Rows>{{0, 8}, {8, 16}}, std::vector<Rows>{{0, 10}, {10, 15}, {15, 17}},
                             std::vector<Rows>{{0, 1}, {1, 9}, {9, 14}});
   constexpr std::int64_t size = 6;
@@ -170,7 +171,8 @@ TEST_CASE("\"off\": the rows of all processes are one batch, until the data of t
   check_numbers(several, joined(steps));
 }
 
-TEST_CASE("DatasetCreator: each process gets its part of the pipelines, in batches of its own rows", "[gloo]") {
+TEST_CASE("DatasetCreator: each process gets its part of the pipelines, in batches of its own rows",
+          "[gloo][any_engine]") {
   const Reports several = run_strategies(2, [&](MultiWorkerMirroredStrategy&) {
     const DatasetCreator creator{[](const InputContext& context) {
       return dataset_from(0, 12)
@@ -186,7 +188,7 @@ TEST_CASE("DatasetCreator: each process gets its part of the pipelines, in batch
 }
 
 TEST_CASE("\"file\" and \"auto\": each process reads its files only, and predict reads all of them in their order",
-          "[gloo]") {
+          "[gloo][any_engine]") {
   const std::string policy = GENERATE("file", "auto");
   CAPTURE(policy);
   const Reports reports = run_strategies(2, [&](MultiWorkerMirroredStrategy&) {
@@ -213,7 +215,8 @@ TEST_CASE("\"file\" and \"auto\": each process reads its files only, and predict
   CHECK(reports[0].substr(3) == reports[1].substr(2));
 }
 
-TEST_CASE("\"auto\" with fewer files than processes, and \"data\": every process reads everything", "[gloo]") {
+TEST_CASE("\"auto\" with fewer files than processes, and \"data\": every process reads everything",
+          "[gloo][any_engine]") {
   const auto [policy, files] = GENERATE(std::pair("auto", 2), std::pair("data", 4));
   CAPTURE(policy);
   const auto data = [&](std::string* read) {
@@ -232,7 +235,8 @@ TEST_CASE("\"auto\" with fewer files than processes, and \"data\": every process
   check_numbers(several, data(nullptr));
 }
 
-TEST_CASE("data of processes that does not fit together is an error in all of them, which names the rank", "[gloo]") {
+TEST_CASE("data of processes that does not fit together is an error in all of them, which names the rank",
+          "[gloo][any_engine]") {
   const auto each = [](const Reports& reports, const std::string& text) {
     for (const std::string& report : reports) CHECK_THAT(report, ContainsSubstring(text));
   };

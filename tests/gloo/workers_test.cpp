@@ -6,11 +6,13 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include "gloo/rendezvous.hpp"
 #include "gloo/secret.hpp"
 #include "processes.hpp"
+#include "two_hosts.hpp"
 
 // The operations of several processes: sums, broadcasts, gathers; and what happens if one of them fails.
 namespace etude {
@@ -37,39 +39,50 @@ template <class T> ReplicaSum sum_of(DType dtype, const std::vector<T>& part, st
           {reinterpret_cast<std::byte*>(sum.data())}};
 }
 
-/// Sums until an operation fails. The process of rank `victim` sends itself a signal after a few sums. The others
-/// return "peer operation", and whether it took less than `most`.
+/// Sums until an operation fails, and calls `disturb` after a few sums. Returns "peer operation", and whether it took
+/// less than `most`.
+std::string report_of_failure(Workers& workers, const std::function<void()>& disturb, milliseconds most) {
+  std::vector<float> part = numbers(workers.rank(), 1000), sum(part.size());
+  const ReplicaSum value = sum_of(DType::float32, part, sum);
+  auto last = steady_clock::now();
+  for (int i = 0;; ++i) {
+    if (i == 5) disturb();
+    try {
+      workers.all_reduce({&value, 1});
+      last = steady_clock::now();
+    } catch (const CollectiveError& error) {
+      const bool soon = steady_clock::now() - last < most;
+      const std::string text = std::to_string(error.peer()) + ' ' + error.operation();
+      try {
+        workers.broadcast({});
+        workers.all_reduce({&value, 1});
+      } catch (const CollectiveError& again) {
+        return text + (again.peer() == error.peer() ? "" : " then another") + (soon ? " soon" : " late");
+      }
+      return text + " then none";
+    }
+  }
+}
+
+/// The same of several processes. That of rank `victim` sends itself a signal after a few sums.
 Reports reports_of_failure(int count, int victim, int signal, milliseconds timeout, milliseconds most) {
   return run_workers(
       count,
-      [=](const std::shared_ptr<Workers>& workers) -> std::string {
-        std::vector<float> part = numbers(workers->rank(), 1000), sum(part.size());
-        const ReplicaSum value = sum_of(DType::float32, part, sum);
-        auto last = steady_clock::now();
-        for (int i = 0;; ++i) {
-          if (i == 5 && workers->rank() == victim) ::raise(signal);
-          try {
-            workers->all_reduce({&value, 1});
-            last = steady_clock::now();
-          } catch (const CollectiveError& error) {
-            const bool soon = steady_clock::now() - last < most;
-            const std::string text = std::to_string(error.peer()) + ' ' + error.operation();
-            try {
-              workers->broadcast({});
-              workers->all_reduce({&value, 1});
-            } catch (const CollectiveError& again) {
-              return text + (again.peer() == error.peer() ? "" : " then another") + (soon ? " soon" : " late");
-            }
-            return text + " then none";
-          }
-        }
+      [=](const std::shared_ptr<Workers>& workers) {
+        return report_of_failure(
+            *workers,
+            [&] {
+              if (workers->rank() == victim) ::raise(signal);
+            },
+            most);
       },
       timeout, 8);
 }
 
 }  // namespace
 
-TEST_CASE("workers: sums have the same bits in all processes and in every run, for sizes of all kinds", "[gloo]") {
+TEST_CASE("workers: sums have the same bits in all processes and in every run, for sizes of all kinds",
+          "[gloo][any_engine]") {
   const int count = GENERATE(1, 2, 3, 4);
   CAPTURE(count);
   constexpr std::size_t large = 70001;
@@ -107,7 +120,8 @@ TEST_CASE("workers: sums have the same bits in all processes and in every run, f
   CHECK(integers[1] == -7 * count);
 }
 
-TEST_CASE("workers: a broadcast gives all processes the memory of rank 0, a gather that of all of them", "[gloo]") {
+TEST_CASE("workers: a broadcast gives all processes the memory of rank 0, a gather that of all of them",
+          "[gloo][any_engine]") {
   const Reports reports = run_workers(3, [](const std::shared_ptr<Workers>& workers) {
     const int rank = workers->rank();
     std::string shared = "from " + std::to_string(rank);
@@ -138,6 +152,27 @@ TEST_CASE("workers: a stopped process gives an error in all others after the dea
   for (int rank = 0; rank < count; ++rank)
     CHECK(reports[static_cast<std::size_t>(rank)] ==
           (rank == victim ? "" : std::to_string(victim) + " all_reduce soon"));
+}
+
+TEST_CASE("workers: a connection that loses all packets is an error in both processes after the deadline", "[gloo]") {
+  const TwoHosts hosts;
+  if (!hosts.connected()) SKIP("network namespaces are not allowed here");
+  const Reports reports = run_processes(2, [&](int rank) {
+    hosts.enter(rank);
+    const auto workers = connect_workers({.rank = rank,
+                                          .size = 2,
+                                          .chief = TwoHosts::address(0) + ":2222",
+                                          .host = TwoHosts::address(rank),
+                                          .secret = "known to both hosts"},
+                                         {.timeout = milliseconds(500), .connect_timeout = std::chrono::seconds(10)});
+    return report_of_failure(
+        *workers,
+        [&] {
+          if (rank == 1) hosts.cut();
+        },
+        milliseconds(5000));
+  });
+  CHECK(reports == Reports{"1 all_reduce soon", "0 all_reduce soon"});
 }
 
 TEST_CASE("connect_workers: a missing process, or one of another generation or size, is an error", "[gloo]") {

@@ -1,0 +1,59 @@
+// Several processes on this machine: the time of a step, the time of a sum by its size, and what both give for more
+// processes. `./dev bench processes`.
+import { spawnSync } from 'node:child_process';
+import { cpus } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { fit, speedup, sumTime } from './simulation.mjs';
+
+const { values: options, positionals } = parseArgs({ allowPositionals: true, options: { rounds: { type: 'string', default: '3' } } });
+const build = process.env.ETUDE_BUILD_RELEASE;
+const names = positionals.length ? positionals : ['cnn2', 'mlp'];
+
+function launch(count, ...words) {
+  const { stdout, stderr, status } = spawnSync(join(build, 'native/gloo/etude-launch'), ['-n', String(count), join(build, 'tests/bench/etude_scale'), ...words], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${count} processes of etude_scale ${words.join(' ')} ended with status ${status}: ${stderr}`);
+  return stdout.trim().split('\n').map((line) => JSON.parse(line));
+}
+const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const row = (cells) => console.log(cells.map((cell, i) => (i ? String(cell).padStart(14) : String(cell).padEnd(12))).join(''));
+const rounded = (number) => (number >= 100 ? number.toFixed(0) : number.toPrecision(3));
+
+console.log(`${cpus().length} processors; each process has one thread; ${options.rounds} rounds in turns, of which the table has the median`);
+
+// ---- steps ----
+
+row(['workload', '1 process', '2 processes', 'times faster', 'median: times']);
+const steps = new Map();
+for (const name of names) {
+  const one = [], two = [];
+  for (let round = 0; round < Number(options.rounds); ++round) {
+    one.push(...launch(1, 'step', name));
+    two.push(...launch(2, 'step', name));
+  }
+  const of = (lines, key) => median(lines.map((line) => line[key]));
+  steps.set(name, { bytes: one[0].bytes, ms: of(one, 'ms_p10') });
+  row([name, ...[one, two].map((lines) => `${rounded(of(lines, 'ms_p10'))} ms`), rounded(of(one, 'ms_p10') / of(two, 'ms_p10')), rounded(of(one, 'ms_median') / of(two, 'ms_median'))]);
+}
+
+// ---- sums ----
+
+console.log('');
+const rounds = Array.from({ length: Number(options.rounds) }, () => launch(2, 'sum'));
+const sums = rounds[0].map(({ bytes }, i) => ({ processes: 2, bytes, ms: median(rounds.map((lines) => lines[i].ms_p10)) }));
+const link = fit(sums);
+console.log(`a message costs ${rounded(1e3 * link.latency)} µs and ${rounded(link.bandwidth / 1e6)} MB each ms`);
+row(['sum of', 'measured', 'by the model']);
+for (const { processes, bytes, ms } of sums) row([`${bytes} bytes`, `${rounded(ms)} ms`, `${rounded(sumTime(link, processes, bytes))} ms`]);
+
+// ---- more processes ----
+
+console.log(`
+How much faster than one process, if each process has its own processor, and they are connected as these two are.
+"same batch": the processes divide the batch of the workload. "same rows": each has as many rows as one process had.
+The model: a sum is a ring, 2 (p - 1) rounds, each with the latency of a message and 1/p of the bytes. The work of a step is
+divided evenly. Sums begin after all gradients are computed. There are no stragglers and no other traffic.`);
+row(['workload', ...[2, 4, 16, 64, 256, 1024].map((count) => `${count}`)]);
+for (const [name, { bytes, ms }] of steps)
+  for (const keeps of ['same batch', 'same rows'])
+    row([`${name}, ${keeps}`.padEnd(20), ...[2, 4, 16, 64, 256, 1024].map((count) => rounded(speedup(link, { bytes, ms }, count, keeps)))]);
