@@ -46,7 +46,7 @@ function imageOf(bytes, section) {
   return image;
 }
 
-/** A data section of the bytes for which `filled` holds, without longer stretches of zeros. */
+/** A data section of the bytes for which `filled` holds, without longer runs of zeros. */
 function dataOf(image, filled) {
   const runs = [];
   for (let at = 0, gap = Infinity; at < image.length; ++at) {

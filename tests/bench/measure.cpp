@@ -26,7 +26,7 @@ void Stopwatch::on_train_batch_end(std::int64_t, etude::Logs& logs) {
   if (step_ == warm_up_) cpu_ = cpu_seconds();
   if (step_ == steps_) cpu_end_ = cpu_seconds();
   if (step_ >= 8 && (step_ & (step_ - 1)) == 0) losses.emplace_back(step_, logs["loss"]);
-  if (step_ >= warm_up_ && (step_ - warm_up_) % stretch() == 0) {
+  if (step_ >= warm_up_ && (step_ - warm_up_) % chunk() == 0) {
     logs["loss"];  // after the device has computed it
     ends_.push_back(wall_seconds());
   }
@@ -42,7 +42,7 @@ void Stopwatch::note(double now, std::size_t count) {
 double Stopwatch::waited_per_step() const {
   std::vector<double> times;
   for (std::size_t i = 1; i < ends_.size(); ++i)
-    times.push_back((ends_[i] - ends_[i - 1]) / static_cast<double>(stretch()));
+    times.push_back((ends_[i] - ends_[i - 1]) / static_cast<double>(chunk()));
   return times.empty() ? 0 : quantile(times, 0.5);
 }
 

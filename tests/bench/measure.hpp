@@ -31,7 +31,7 @@ class Stopwatch : public etude::Callback {
 
  private:
   void note(double now, std::size_t count);
-  std::int64_t stretch() const { return std::max<std::int64_t>((steps_ - warm_up_) / 7, 1); }
+  std::int64_t chunk() const { return std::max<std::int64_t>((steps_ - warm_up_) / 7, 1); }
 
   std::int64_t step_ = 0, steps_, warm_up_;
   std::vector<double> ends_;  ///< of chunks

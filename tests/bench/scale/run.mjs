@@ -16,7 +16,7 @@ function launch(count, ...words) {
   return stdout.trim().split('\n').map((line) => JSON.parse(line));
 }
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
-const row = (cells) => console.log(cells.map((cell, i) => (i ? String(cell).padStart(14) : String(cell).padEnd(12))).join(''));
+const row = (cells) => console.log(cells.map((cell, i) => (i ? String(cell).padStart(14) : String(cell).padEnd(20))).join(''));
 const rounded = (number) => (number >= 100 ? number.toFixed(0) : number.toPrecision(3));
 
 console.log(`${cpus().length} processors; each process has one thread; ${options.rounds} rounds in turns, of which the table has the median`);
@@ -42,7 +42,7 @@ console.log('');
 const rounds = Array.from({ length: Number(options.rounds) }, () => launch(2, 'sum'));
 const sums = rounds[0].map(({ bytes }, i) => ({ processes: 2, bytes, ms: median(rounds.map((lines) => lines[i].ms_p10)) }));
 const link = fit(sums);
-console.log(`a message costs ${rounded(1e3 * link.latency)} µs and ${rounded(link.bandwidth / 1e6)} MB each ms`);
+console.log(`latency of a message: ${rounded(1e3 * link.latency)} µs; bandwidth: ${rounded(link.bandwidth / 1e3)} MB/s`);
 row(['sum of', 'measured', 'by the model']);
 for (const { processes, bytes, ms } of sums) row([`${bytes} bytes`, `${rounded(ms)} ms`, `${rounded(sumTime(link, processes, bytes))} ms`]);
 
@@ -56,4 +56,4 @@ divided evenly. Sums begin after all gradients are computed. There are no stragg
 row(['workload', ...[2, 4, 16, 64, 256, 1024].map((count) => `${count}`)]);
 for (const [name, { bytes, ms }] of steps)
   for (const keeps of ['same batch', 'same rows'])
-    row([`${name}, ${keeps}`.padEnd(20), ...[2, 4, 16, 64, 256, 1024].map((count) => rounded(speedup(link, { bytes, ms }, count, keeps)))]);
+    row([`${name}, ${keeps}`, ...[2, 4, 16, 64, 256, 1024].map((count) => rounded(speedup(link, { bytes, ms }, count, keeps)))]);
