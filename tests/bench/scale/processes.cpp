@@ -1,9 +1,9 @@
 // Times one of several processes that train together, each with one thread. Rank 0 prints JSON lines.
 //
-//     etude-launch -n 2 etude_scale step WORKLOAD [STEPS]   the steps of a workload, whose batch the processes divide
-//     etude-launch -n 2 etude_scale sum                     sums of growing size over the processes
+//     etude-launch -n 2 etude_scale step WORKLOAD   the steps of a workload, whose batch the processes divide
+//     etude-launch -n 2 etude_scale rows WORKLOAD   the same, with the workload's rows in each process
+//     etude-launch -n 2 etude_scale sum             sums of growing size over the processes
 #include <cstdio>
-#include <cstdlib>
 #include <etude/etude.hpp>
 #include <exception>
 #include <stdexcept>
@@ -27,15 +27,17 @@ void print(const Workers& workers, const std::string& of, double bytes, const st
 }
 
 /// The time of a step after warm-up. The bytes are those of the gradients, which the processes sum.
-void time_steps(const std::shared_ptr<Workers>& workers, const std::string& name, std::int64_t steps) {
+void time_steps(const std::shared_ptr<Workers>& workers, const std::string& name, std::int64_t batches) {
+  constexpr std::int64_t steps = 200;
   const auto strategy = std::make_shared<etude::MultiWorkerMirroredStrategy>(workers);
   const auto scope = strategy->scope();
   etude::set_random_seed(1);
   Workload work = make_workload(name);
   work.model->compile(work.compile);
   const auto stopwatch = std::make_shared<Stopwatch>(steps, steps / 10);
-  work.model->fit(work.x, work.y,
-                  {.batch_size = work.batch, .verbose = 0, .callbacks = {stopwatch}, .steps_per_epoch = steps});
+  work.model->fit(
+      work.x, work.y,
+      {.batch_size = batches * work.batch, .verbose = 0, .callbacks = {stopwatch}, .steps_per_epoch = steps});
   double bytes = 0;
   for (const etude::Variable& variable : work.model->trainable_variables())
     bytes += 4 * static_cast<double>(variable.shape().size());
@@ -65,16 +67,15 @@ void time_sums(Workers& workers) {
 
 int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const bool steps = words.size() >= 2 && words.size() <= 3 && words[0] == "step";
+  const bool steps = words.size() == 2 && (words[0] == "step" || words[0] == "rows");
   if (!steps && words != std::vector<std::string>{"sum"})
-    throw std::invalid_argument("expected \"step WORKLOAD [STEPS]\" or \"sum\"");
+    throw std::invalid_argument("expected \"step WORKLOAD\", \"rows WORKLOAD\" or \"sum\"");
   etude::set_num_threads(1);
   const auto workers = etude::connect_workers(etude::cluster_from_environment());
-  if (!steps) {
+  if (steps)
+    time_steps(workers, words[1], words[0] == "rows" ? workers->count() : 1);
+  else
     time_sums(*workers);
-    return 0;
-  }
-  time_steps(workers, words[1], words.size() > 2 ? std::atoll(words[2].c_str()) : 200);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "etude_scale: %s\n", error.what());

@@ -23,17 +23,20 @@ console.log(`${cpus().length} processors; each process has one thread; ${options
 
 // ---- steps ----
 
+console.log('"same batch": the processes divide the batch of the workload. "same rows": each has as many rows as one process had.');
 row(['workload', '1 process', '2 processes', 'times faster', 'median: times']);
 const steps = new Map();
 for (const name of names) {
-  const one = [], two = [];
+  const one = [], divided = [], rows = [];
   for (let round = 0; round < Number(options.rounds); ++round) {
     one.push(...launch(1, 'step', name));
-    two.push(...launch(2, 'step', name));
+    divided.push(...launch(2, 'step', name));
+    rows.push(...launch(2, 'rows', name));
   }
   const of = (lines, key) => median(lines.map((line) => line[key]));
   steps.set(name, { bytes: one[0].bytes, ms: of(one, 'ms_p10') });
-  row([name, ...[one, two].map((lines) => `${rounded(of(lines, 'ms_p10'))} ms`), rounded(of(one, 'ms_p10') / of(two, 'ms_p10')), rounded(of(one, 'ms_median') / of(two, 'ms_median'))]);
+  for (const [keeps, two, work] of [['same batch', divided, 1], ['same rows', rows, 2]])
+    row([`${name}, ${keeps}`, ...[one, two].map((lines) => `${rounded(of(lines, 'ms_p10'))} ms`), ...['ms_p10', 'ms_median'].map((key) => rounded((work * of(one, key)) / of(two, key)))]);
 }
 
 // ---- sums ----
@@ -50,7 +53,6 @@ for (const { processes, bytes, ms } of sums) row([`${bytes} bytes`, `${rounded(m
 
 console.log(`
 How much faster than one process, if each process has its own processor, and they are connected as these two are.
-"same batch": the processes divide the batch of the workload. "same rows": each has as many rows as one process had.
 The model: a sum is a ring, 2 (p - 1) rounds, each with the latency of a message and 1/p of the bytes. The work of a step is
 divided evenly. Sums begin after all gradients are computed. There are no stragglers and no other traffic.`);
 row(['workload', ...[2, 4, 16, 64, 256, 1024].map((count) => `${count}`)]);
