@@ -89,7 +89,7 @@ setup_native() {
 
 # The library that connects processes. Its headers need no others.
 setup_gloo() {
-  want /usr/include/gloo/allreduce.h:libgloo-dev
+  want /usr/include/gloo/allreduce.h:libgloo-dev /usr/sbin/ip:iproute2
 }
 
 setup_mpi() {

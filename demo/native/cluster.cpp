@@ -1,5 +1,5 @@
-// Keras's first model in several processes. One of them is killed on the way; the others go on, and it joins them when
-// it is started again: etude-launch --elastic -n 3 --max-restarts 1 cluster
+// Trains on Fashion-MNIST in several processes. One of them is killed. The others go on, and it joins them when it is
+// started again: etude-launch --elastic -n 3 --max-restarts 1 cluster
 #include <csignal>
 #include <cstdio>
 #include <etude/etude.hpp>
@@ -8,7 +8,7 @@ namespace {
 
 using namespace etude;
 
-/// Kills this process after some steps, and prints how many processes train whenever that changes.
+/// Kills this process after some steps if `kills`, and prints how many processes train whenever that changes.
 class Disturbance : public Callback {
  public:
   Disturbance(Workers& workers, bool kills) : workers_(workers), kills_(kills) {}
@@ -55,7 +55,7 @@ void train() {
 int main() {
   try {
     train();
-  } catch (const CollectiveError& error) {
+  } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
   }

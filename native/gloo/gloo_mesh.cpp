@@ -159,9 +159,9 @@ GlooMesh::GlooMesh(int own_rank, int count, std::shared_ptr<Alarm> alarm)
 
 void GlooMesh::connect(RendezvousClient& client, const std::string& host, sockets::Deadline deadline,
                        milliseconds timeout) {
-  // The thread that Gloo starts gets the policy of this one. While a thread that sends holds a lock, Gloo's thread
-  // tries again and again. If it preempted that thread, it would hold the processor until the scheduler's next tick,
-  // which is milliseconds later. A thread of this policy does not preempt others when it wakes.
+  // The thread that Gloo starts inherits this policy, with which a thread that wakes does not preempt others. Gloo's
+  // thread polls for a lock that a sending thread holds. If it preempted the sender, it would poll until the
+  // scheduler's next tick, milliseconds later.
   constexpr sched_param no_priority{};
   ::sched_setscheduler(0, SCHED_BATCH, &no_priority);
   gloo::transport::tcp::attr bound;

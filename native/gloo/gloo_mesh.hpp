@@ -43,6 +43,7 @@ class GlooMesh : public gloo::rendezvous::Context {
   GlooMesh(int own_rank, int count, std::shared_ptr<Alarm> alarm);
   /// Connects this process, which is bound to `host`, with all others, and waits until those are connected, too: else
   /// the first message of an operation could come before its connection is complete. `timeout`: for each connection.
+  /// Changes the scheduling policy of the calling thread.
   void connect(RendezvousClient& client, const std::string& host, sockets::Deadline deadline,
                std::chrono::milliseconds timeout);
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <climits>
+#include <cstddef>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -12,17 +12,18 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "etude/base/dtype.hpp"
 
-// Workers by MPI. Operations do not block, so that they can end at a deadline.
+// Workers by MPI. They use its operations that do not block, so that a wait can end at a deadline.
 namespace etude {
 namespace {
 
 using std::chrono::steady_clock;
 
-/// The most elements or bytes of one call: MPI counts with int.
-constexpr std::size_t most_per_call = INT_MAX;
+/// The most bytes of one operation of MPI.
+constexpr std::size_t most_bytes = 25 << 20;
 
 std::string text_of(int code) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
@@ -31,8 +32,8 @@ std::string text_of(int code) {
   return {text.data(), static_cast<std::size_t>(size)};
 }
 
-/// Whether an operation of this program failed or is late. MPI_Finalize would wait for it.
-std::atomic<bool> abandoned = false;
+/// Whether an operation of this program failed. MPI_Finalize would wait for it.
+std::atomic<bool> has_failed = false;
 
 void initialize() {
   int is_initialized = 0, provided = MPI_THREAD_SINGLE;
@@ -42,7 +43,7 @@ void initialize() {
     check(code == MPI_SUCCESS, ErrorKind::state, "connect_mpi_workers", "MPI_Init_thread failed: ", code,
           " - expected a program that mpirun, or another launcher of MPI, started - start it so.");
     std::atexit([] {
-      if (!abandoned) MPI_Finalize();
+      if (!has_failed) MPI_Finalize();
     });
   }
   MPI_Query_thread(&provided);
@@ -50,7 +51,7 @@ void initialize() {
         " - expected MPI_THREAD_SERIALIZED or more - pass MPI_THREAD_MULTIPLE to MPI_Init_thread.");
 }
 
-/// The sum of two arrays of T, as an operation of MPI over elements of so many bytes.
+/// MPI's operation that adds two arrays of T, and its type of the elements.
 template <class T> class Sum {
  public:
   Sum() {
@@ -59,7 +60,7 @@ template <class T> class Sum {
     MPI_Op_create(add, 1, &operation_);
   }
   static const Sum& instance() {
-    static const Sum sum;  // MPI frees it at its end
+    static const Sum sum;  // MPI_Finalize frees both
     return sum;
   }
   MPI_Datatype type() const { return type_; }
@@ -99,33 +100,26 @@ class MpiWorkers : public Workers {
 
   void all_reduce(std::span<const ReplicaSum> bucket) override {
     run("all_reduce", options_.timeout, [&] {
-      for (const ReplicaSum& value : bucket)
-        visit_dtype(value.dtype, [&]<class T>(T) {
-          sum(reinterpret_cast<const T*>(value.parts.front()), reinterpret_cast<T*>(value.sums.front()),
-              static_cast<std::size_t>(value.count));
-        });
-    });
-  }
-
-  void broadcast(std::span<std::byte> memory) override {
-    run("broadcast", options_.timeout, [&] {
-      for (; !memory.empty(); memory = memory.subspan(std::min(memory.size(), most_per_call))) {
-        const int size = static_cast<int>(std::min(memory.size(), most_per_call));
-        await([&](MPI_Request* one) { return MPI_Ibcast(memory.data(), size, MPI_BYTE, 0, communicator_, one); });
+      while (!bucket.empty()) {
+        const DType dtype = bucket.front().dtype;
+        const auto end = std::ranges::find_if(bucket, [&](const ReplicaSum& value) { return value.dtype != dtype; });
+        const auto count = static_cast<std::size_t>(end - bucket.begin());
+        visit_dtype(dtype, [&]<class T>(T) { sum<T>(bucket.first(count)); });
+        bucket = bucket.subspan(count);
       }
     });
   }
 
+  void broadcast(std::span<std::byte> memory) override {
+    run("broadcast", options_.timeout, [&] { broadcast_from(0, memory.data(), memory.size()); });
+  }
+
   void all_gather(std::span<const std::byte> own, std::span<const std::size_t> sizes, std::byte* all) override {
     run("all_gather", options_.timeout, [&] {
-      // One broadcast of each process, because MPI_Allgatherv has offsets of at most 2 GB.
       for (int rank = 0; rank < count_; ++rank) {
         const std::size_t size = sizes[static_cast<std::size_t>(rank)];
         if (rank == rank_) std::ranges::copy(own, all);
-        for (std::size_t at = 0; at < size; at += most_per_call) {
-          const int part = static_cast<int>(std::min(size - at, most_per_call));
-          await([&](MPI_Request* one) { return MPI_Ibcast(all + at, part, MPI_BYTE, rank, communicator_, one); });
-        }
+        broadcast_from(rank, all, size);
         all += size;
       }
     });
@@ -134,15 +128,59 @@ class MpiWorkers : public Workers {
   using Workers::all_gather;
 
  private:
-  template <class T> void sum(const T* part, T* result, std::size_t count) {
-    const Sum<T>& sum = Sum<T>::instance();
-    for (std::size_t at = 0; at < count; at += most_per_call) {
-      const int size = static_cast<int>(std::min(count - at, most_per_call));
-      const void* const from = part == result ? MPI_IN_PLACE : static_cast<const void*>(part + at);
+  /// Sums values of one dtype, as many in one operation as fit.
+  template <class T> void sum(std::span<const ReplicaSum> values) {
+    struct Piece {
+      std::byte* sum;
+      std::size_t bytes;
+    };
+    std::vector<Piece> pieces;
+    std::size_t staged = 0;
+    const auto add_up = [&] {
+      if (staged == 0) return;
       await([&](MPI_Request* one) {
-        return MPI_Iallreduce(from, result + at, size, sum.type(), sum.operation(), communicator_, one);
+        return MPI_Iallreduce(MPI_IN_PLACE, staging_.data(), static_cast<int>(staged / sizeof(T)),
+                              Sum<T>::instance().type(), Sum<T>::instance().operation(), communicator_, one);
       });
+      const std::byte* from = staging_.data();
+      for (const Piece& piece : pieces) {
+        std::copy_n(from, piece.bytes, piece.sum);
+        from += piece.bytes;
+      }
+      pieces.clear();
+      staged = 0;
+    };
+    for (const ReplicaSum& value : values) {
+      const std::size_t bytes = static_cast<std::size_t>(value.count) * sizeof(T);
+      for (std::size_t at = 0; at < bytes;) {
+        const std::size_t size = std::min(bytes - at, most_bytes - staged);
+        std::copy_n(value.parts.front() + at, size, stage(staged + size) + staged);
+        pieces.push_back({value.sums.front() + at, size});
+        staged += size;
+        at += size;
+        if (staged == most_bytes) add_up();
+      }
     }
+    add_up();
+  }
+
+  /// Overwrites the memory of all processes by that of one.
+  void broadcast_from(int root, std::byte* memory, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += most_bytes) {
+      const std::size_t size = std::min(bytes - at, most_bytes);
+      std::byte* const staged = stage(size);
+      if (rank_ == root) std::copy_n(memory + at, size, staged);
+      await([&](MPI_Request* one) {
+        return MPI_Ibcast(staged, static_cast<int>(size), MPI_BYTE, root, communicator_, one);
+      });
+      if (rank_ != root) std::copy_n(staged, size, memory + at);
+    }
+  }
+
+  /// The memory on which operations work, with at least so many bytes.
+  std::byte* stage(std::size_t bytes) {
+    if (staging_.size() < bytes) staging_.resize(bytes);
+    return staging_.data();
   }
 
   /// Starts an operation and waits until it ends, or until the deadline.
@@ -167,7 +205,9 @@ class MpiWorkers : public Workers {
     try {
       operation();
     } catch (const std::exception& error) {
-      abandoned = true;
+      has_failed = true;
+      // MPI may still write to the memory of the operation, so that memory is never freed.
+      static_cast<void>(new std::vector<std::byte>(std::move(staging_)));
       failure_.emplace(-1, name, 0, error.what());
       throw CollectiveError(*failure_);
     }
@@ -178,6 +218,7 @@ class MpiWorkers : public Workers {
   int rank_ = 0, count_ = 1;
   std::mutex mutex_;  ///< Models on several threads may share a strategy.
   steady_clock::time_point deadline_;
+  std::vector<std::byte> staging_;
   std::optional<CollectiveError> failure_;
 };
 

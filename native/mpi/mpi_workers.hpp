@@ -8,7 +8,7 @@
 
 namespace etude {
 
-/// Connects the processes of a communicator, which becomes that of the workers. Collective over it.
+/// Connects the processes of a communicator, which all of them call. The workers own the communicator.
 std::shared_ptr<Workers> connect_communicator(MPI_Comm communicator, WorkerOptions options);
 
 }  // namespace etude

@@ -8,8 +8,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -110,5 +112,18 @@ Reports run_workers(int count, const std::function<std::string(const std::shared
 
 /// The bytes of a memory as text.
 inline std::string bytes_of(const void* data, std::size_t size) { return {static_cast<const char*>(data), size}; }
+
+/// The greatest difference of the numbers of T in two such texts of the same size; NaN if there is one.
+template <class T> T distance(const std::string& a, const std::string& b) {
+  T farthest = 0;
+  for (std::size_t i = 0; i + sizeof(T) <= a.size(); i += sizeof(T)) {
+    T one = 0, other = 0;
+    std::memcpy(&one, a.data() + i, sizeof one);
+    std::memcpy(&other, b.data() + i, sizeof other);
+    const T difference = std::abs(one - other);
+    farthest = difference <= farthest ? farthest : difference;  // NaN propagates
+  }
+  return farthest;
+}
 
 }  // namespace etude::testing

@@ -10,7 +10,7 @@
 
 namespace etude::testing {
 
-/// Two hosts on this machine: network namespaces that a cable connects. Linux allows it to root.
+/// Two hosts on this machine: network namespaces that a virtual cable connects. They need root, and iproute2.
 class TwoHosts {
  public:
   TwoHosts() {
@@ -37,7 +37,7 @@ class TwoHosts {
     if (!entered) throw std::runtime_error("the network namespace " + name(host) + " cannot be entered");
   }
 
-  /// Makes the cable lose all packets of both directions, which neither host notices: each sends to a wrong address.
+  /// Makes the cable lose all packets without an error on either host: each host sends to a wrong hardware address.
   void cut() const {
     for (int host = 0; host < 2; ++host)
       if (!ip("-n " + name(host) + " neigh replace " + address(1 - host) +

@@ -1,10 +1,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <thread>
 
 #include "etude/distribute/mpi_workers.hpp"
 
-// Afterwards MPI cannot be finalized, so that mpirun ends all processes.
+// Afterwards MPI cannot be finalized, and mpirun ends all processes: ./dev test mpi runs this test alone.
 TEST_CASE("mpi: a process that is late is an error in the others after the deadline", "[.late]") {
   const auto workers = etude::connect_mpi_workers({.timeout = std::chrono::milliseconds(300)});
   if (workers->rank() == 1) {

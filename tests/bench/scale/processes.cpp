@@ -1,8 +1,8 @@
 // Times one of several processes that train together, each with one thread. Rank 0 prints JSON lines.
 //
-//     etude-launch -n 2 etude_scale step WORKLOAD   the steps of a workload, whose batch the processes divide
-//     etude-launch -n 2 etude_scale rows WORKLOAD   the same, with the workload's rows in each process
-//     etude-launch -n 2 etude_scale sum             sums of growing size over the processes
+//     etude-launch -n 2 etude_scale strong WORKLOAD   the steps of a workload, whose batch the processes divide
+//     etude-launch -n 2 etude_scale weak WORKLOAD     the steps of a workload, with its whole batch in each process
+//     etude-launch -n 2 etude_scale sum               sums of growing size over the processes
 #include <cstdio>
 #include <etude/etude.hpp>
 #include <exception>
@@ -26,7 +26,8 @@ void print(const Workers& workers, const std::string& of, double bytes, const st
   std::fflush(stdout);
 }
 
-/// The time of a step after warm-up. The bytes are those of the gradients, which the processes sum.
+/// The time of a step after warm-up. Together the processes compute `batches` batches of the workload in a step. The
+/// bytes are those of the gradients, which the processes sum.
 void time_steps(const std::shared_ptr<Workers>& workers, const std::string& name, std::int64_t batches) {
   constexpr std::int64_t steps = 200;
   const auto strategy = std::make_shared<etude::MultiWorkerMirroredStrategy>(workers);
@@ -67,13 +68,13 @@ void time_sums(Workers& workers) {
 
 int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const bool steps = words.size() == 2 && (words[0] == "step" || words[0] == "rows");
+  const bool steps = words.size() == 2 && (words[0] == "strong" || words[0] == "weak");
   if (!steps && words != std::vector<std::string>{"sum"})
-    throw std::invalid_argument("expected \"step WORKLOAD\", \"rows WORKLOAD\" or \"sum\"");
+    throw std::invalid_argument("expected \"strong WORKLOAD\", \"weak WORKLOAD\" or \"sum\"");
   etude::set_num_threads(1);
   const auto workers = etude::connect_workers(etude::cluster_from_environment());
   if (steps)
-    time_steps(workers, words[1], words[0] == "rows" ? workers->count() : 1);
+    time_steps(workers, words[1], words[0] == "weak" ? workers->count() : 1);
   else
     time_sums(*workers);
   return 0;

@@ -23,20 +23,20 @@ console.log(`${cpus().length} processors; each process has one thread; ${options
 
 // ---- steps ----
 
-console.log('"same batch": the processes divide the batch of the workload. "same rows": each has as many rows as one process had.');
+console.log('strong scaling: the processes divide the batch of the workload; weak scaling: each has as many rows as one process had');
 row(['workload', '1 process', '2 processes', 'times faster', 'median: times']);
 const steps = new Map();
 for (const name of names) {
-  const one = [], divided = [], rows = [];
+  const one = [], strong = [], weak = [];
   for (let round = 0; round < Number(options.rounds); ++round) {
-    one.push(...launch(1, 'step', name));
-    divided.push(...launch(2, 'step', name));
-    rows.push(...launch(2, 'rows', name));
+    one.push(...launch(1, 'strong', name));
+    strong.push(...launch(2, 'strong', name));
+    weak.push(...launch(2, 'weak', name));
   }
   const of = (lines, key) => median(lines.map((line) => line[key]));
   steps.set(name, { bytes: one[0].bytes, ms: of(one, 'ms_p10') });
-  for (const [keeps, two, work] of [['same batch', divided, 1], ['same rows', rows, 2]])
-    row([`${name}, ${keeps}`, ...[one, two].map((lines) => `${rounded(of(lines, 'ms_p10'))} ms`), ...['ms_p10', 'ms_median'].map((key) => rounded((work * of(one, key)) / of(two, key)))]);
+  for (const [scaling, two, work] of [['strong', strong, 1], ['weak', weak, 2]])
+    row([`${name}, ${scaling}`, ...[one, two].map((lines) => `${rounded(of(lines, 'ms_p10'))} ms`), ...['ms_p10', 'ms_median'].map((key) => rounded((work * of(one, key)) / of(two, key)))]);
 }
 
 // ---- sums ----
@@ -57,5 +57,5 @@ The model: a sum is a ring, 2 (p - 1) rounds, each with the latency of a message
 divided evenly. Sums begin after all gradients are computed. There are no stragglers and no other traffic.`);
 row(['workload', ...[2, 4, 16, 64, 256, 1024].map((count) => `${count}`)]);
 for (const [name, { bytes, ms }] of steps)
-  for (const keeps of ['same batch', 'same rows'])
-    row([`${name}, ${keeps}`, ...[2, 4, 16, 64, 256, 1024].map((count) => rounded(speedup(link, { bytes, ms }, count, keeps)))]);
+  for (const scaling of ['strong', 'weak'])
+    row([`${name}, ${scaling}`, ...[2, 4, 16, 64, 256, 1024].map((count) => rounded(speedup(link, { bytes, ms }, count, scaling)))]);

@@ -29,7 +29,7 @@ export function sumTime({ latency, bandwidth }, processes, bytes) {
 }
 
 /** How many rows of the workload are computed in the time in which one process computes one. */
-export function speedup(link, { bytes, ms }, processes, keeps) {
+export function speedup(link, { bytes, ms }, processes, scaling) {
   const sum = sumTime(link, processes, bytes);
-  return keeps === 'same rows' ? (processes * ms) / (ms + sum) : ms / (ms / processes + sum);
+  return scaling === 'weak' ? (processes * ms) / (ms + sum) : ms / (ms / processes + sum);
 }
