@@ -77,7 +77,7 @@ function rowsIn(text) {
 function sharedRows() {
   sharedRows.found ??= new Map(
     headers().map((path) => readFileSync(join(root, path), 'utf8'))
-      .flatMap((text) => [...text.matchAll(/^template <class Options> constexpr auto (\w+_fields)\(\) \{/gm)].map((match) => {
+      .flatMap((text) => [...text.matchAll(/^template <class \w+> constexpr auto (\w+_fields)\(\) \{/gm)].map((match) => {
         const begin = match.index + match[0].length - 1;
         return [match[1], text.slice(begin, closing(text, begin))];
       })),

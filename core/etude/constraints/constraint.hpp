@@ -31,10 +31,9 @@ struct MinMaxNormOptions {
   double min_value = 0, max_value = 1, rate = 1;
   Integers axis = 0;
   template <class O = MinMaxNormOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::min_value>("Smallest norm."), option<&Options::max_value>("Largest norm."),
-                       option<&Options::rate>("Fraction of the way to these bounds that a step goes, from 0 to 1."),
-                       option<&Options::axis>("Axes of the weight over which a norm is computed."));
+    return option_rows(option<&O::min_value>("Smallest norm."), option<&O::max_value>("Largest norm."),
+                       option<&O::rate>("Fraction of the way to these bounds that a step goes, from 0 to 1."),
+                       option<&O::axis>("Axes of the weight over which a norm is computed."));
   }
 };
 struct UnitNormOptions {

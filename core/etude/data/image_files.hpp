@@ -53,18 +53,16 @@ struct ImageDatasetOptions {
   bool verbose = true;
 
   template <class O = ImageDatasetOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        class_fields<Options>(), option<&Options::color_mode>("\"rgb\", \"rgba\" or \"grayscale\"."),
-        option<&Options::batch_size>("Images of a batch; null: the elements are single images. Default: 32."),
-        option<&Options::image_size>("Height and width of all images, in pixels; one number is both."),
-        order_fields<Options>(),
-        option<&Options::subset>("\"training\", \"validation\" or \"both\", with validation_split."),
-        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."), link_fields<Options>(),
-        option<&Options::crop_to_aspect_ratio>("Whether margins are cut off that do not fit the new aspect ratio."),
-        option<&Options::pad_to_aspect_ratio>("Whether zeros are added where the old aspect ratio differs."),
-        option<&Options::data_format>("\"channels_last\", [height, width, channels], or \"channels_first\"."),
-        option<&Options::verbose>("Whether the numbers of files and of classes are printed."));
+        class_fields<O>(), option<&O::color_mode>("\"rgb\", \"rgba\" or \"grayscale\"."),
+        option<&O::batch_size>("Images of a batch; null: the elements are single images. Default: 32."),
+        option<&O::image_size>("Height and width of all images, in pixels; one number is both."), order_fields<O>(),
+        option<&O::subset>("\"training\", \"validation\" or \"both\", with validation_split."),
+        option<&O::interpolation>("\"nearest\" or \"bilinear\"."), link_fields<O>(),
+        option<&O::crop_to_aspect_ratio>("Whether margins are cut off that do not fit the new aspect ratio."),
+        option<&O::pad_to_aspect_ratio>("Whether zeros are added where the old aspect ratio differs."),
+        option<&O::data_format>("\"channels_last\", [height, width, channels], or \"channels_first\"."),
+        option<&O::verbose>("Whether the numbers of files and of classes are printed."));
   }
 };
 

@@ -37,13 +37,12 @@ struct LoadImgOptions {
   bool keep_aspect_ratio = false;
 
   template <class O = LoadImgOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::color_mode>("\"rgb\", \"rgba\" or \"grayscale\": 3, 4 or 1 channels."),
-        option<&Options::target_size>(
+        option<&O::color_mode>("\"rgb\", \"rgba\" or \"grayscale\": 3, 4 or 1 channels."),
+        option<&O::target_size>(
             "Height and width of the result, in pixels; one number is both. Default: those of the file."),
-        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."),
-        option<&Options::keep_aspect_ratio>("Whether margins are cut off that do not fit the new aspect ratio."));
+        option<&O::interpolation>("\"nearest\" or \"bilinear\"."),
+        option<&O::keep_aspect_ratio>("Whether margins are cut off that do not fit the new aspect ratio."));
   }
 };
 

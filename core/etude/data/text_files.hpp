@@ -34,13 +34,12 @@ struct TextDatasetOptions {
   bool follow_links = false;
 
   template <class O = TextDatasetOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        class_fields<Options>(),
-        option<&Options::max_length>("Most bytes of a text; a character that they cut is left out. Default: no limit."),
-        order_fields<Options>(),
-        option<&Options::subset>("\"training\" or \"validation\": the texts that are read, with validation_split."),
-        link_fields<Options>());
+        class_fields<O>(),
+        option<&O::max_length>("Most bytes of a text; a character that they cut is left out. Default: no limit."),
+        order_fields<O>(),
+        option<&O::subset>("\"training\" or \"validation\": the texts that are read, with validation_split."),
+        link_fields<O>());
   }
 };
 

@@ -105,14 +105,13 @@ struct VarianceScalingOptions {
   std::optional<std::int64_t> seed{};
   Integers input_axes = {}, output_axes = {};
   template <class O = VarianceScalingOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::scale>("Factor of the variance."),
-        option<&Options::mode>("By what the variance is divided: \"fan_in\", the number of inputs of a result; "
-                               "\"fan_out\", the number of results of an input; \"fan_avg\", the mean of both."),
-        option<&Options::distribution>("\"truncated_normal\", at two standard deviations, \"untruncated_normal\" or "
-                                       "\"uniform\"."),
-        scaled_fields<Options>());
+        option<&O::scale>("Factor of the variance."),
+        option<&O::mode>("By what the variance is divided: \"fan_in\", the number of inputs of a result; "
+                         "\"fan_out\", the number of results of an input; \"fan_avg\", the mean of both."),
+        option<&O::distribution>("\"truncated_normal\", at two standard deviations, \"untruncated_normal\" or "
+                                 "\"uniform\"."),
+        scaled_fields<O>());
   }
 };
 struct IdentityOptions {
@@ -126,14 +125,13 @@ struct STFTOptions {
   std::optional<std::string> window = "hann", scaling = "density";
   bool periodic = false;
   template <class O = STFTOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::side>("\"real\" or \"imag\": the part of the transform."),
-        option<&Options::window>("Window of a frame: \"hann\", \"hamming\", \"blackman\", \"blackmanharris\", "
-                                 "\"nuttall\", \"flattop\" or \"boxcar\"; null: none."),
-        option<&Options::scaling>("Norm of the window that becomes 1: \"density\", the root of the sum of squares, or "
-                                  "\"spectrum\", the sum of magnitudes; null: no scaling."),
-        option<&Options::periodic>("Whether the window continues after the frame: its last value is omitted."));
+        option<&O::side>("\"real\" or \"imag\": the part of the transform."),
+        option<&O::window>("Window of a frame: \"hann\", \"hamming\", \"blackman\", \"blackmanharris\", "
+                           "\"nuttall\", \"flattop\" or \"boxcar\"; null: none."),
+        option<&O::scaling>("Norm of the window that becomes 1: \"density\", the root of the sum of squares, or "
+                            "\"spectrum\", the sum of magnitudes; null: no scaling."),
+        option<&O::periodic>("Whether the window continues after the frame: its last value is omitted."));
   }
 };
 

@@ -100,12 +100,11 @@ struct GroupedQueryAttentionOptions {
   bool trainable = true;
 
   template <class O = GroupedQueryAttentionOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::head_dim>("Features of each head.", Need::required),
-                       option<&Options::num_query_heads>("Number of heads of the query.", Need::required),
-                       option<&Options::num_key_value_heads>(
+    return option_rows(option<&O::head_dim>("Features of each head.", Need::required),
+                       option<&O::num_query_heads>("Number of heads of the query.", Need::required),
+                       option<&O::num_key_value_heads>(
                            "Number of heads of key and value, a divisor of num_query_heads.", Need::required),
-                       attention_fields<Options>());
+                       attention_fields<O>());
   }
 };
 

@@ -26,15 +26,13 @@ struct DepthwiseConvolutionOptions {
   bool trainable = true;
 
   template <class O = DepthwiseConvolutionOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(
-        window_fields<Options>(), option<&Options::depth_multiplier>("Output channels for each input channel."),
-        result_fields<Options>(), option<&Options::depthwise_initializer>("Initial values of the kernel."),
-        option<&Options::bias_initializer>("Initial values of the bias."),
-        option<&Options::depthwise_regularizer>("Penalty on the kernel, which is added to the loss."),
-        option<&Options::bias_regularizer>("Penalty on the bias, which is added to the loss."),
-        option<&Options::activity_regularizer>("Penalty on the result, which is added to the loss."),
-        constraint_fields<Options>(), layer_fields<Options>());
+    return option_rows(window_fields<O>(), option<&O::depth_multiplier>("Output channels for each input channel."),
+                       result_fields<O>(), option<&O::depthwise_initializer>("Initial values of the kernel."),
+                       option<&O::bias_initializer>("Initial values of the bias."),
+                       option<&O::depthwise_regularizer>("Penalty on the kernel, which is added to the loss."),
+                       option<&O::bias_regularizer>("Penalty on the bias, which is added to the loss."),
+                       option<&O::activity_regularizer>("Penalty on the result, which is added to the loss."),
+                       constraint_fields<O>(), layer_fields<O>());
   }
 };
 

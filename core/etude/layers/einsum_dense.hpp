@@ -26,17 +26,16 @@ struct EinsumDenseOptions {
   bool trainable = true;
 
   template <class O = EinsumDenseOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::equation>("Axes of inputs, kernel and results, such as \"abc,cd->abd\". \"...\" stands for "
-                                   "further axes.",
-                                   Need::required),
-        option<&Options::output_shape>("Shape of the result without the batch axis and the axes of \"...\"; -1: the "
-                                       "extent of the input.",
-                                       Need::required),
-        option<&Options::activation>("Function applied to the result, by name or as a function."),
-        option<&Options::bias_axes>("Axes of the result that the bias has. Default: no bias."),
-        weight_fields<Options>(), layer_fields<Options>());
+        option<&O::equation>("Axes of inputs, kernel and results, such as \"abc,cd->abd\". \"...\" stands for "
+                             "further axes.",
+                             Need::required),
+        option<&O::output_shape>("Shape of the result without the batch axis and the axes of \"...\"; -1: the "
+                                 "extent of the input.",
+                                 Need::required),
+        option<&O::activation>("Function applied to the result, by name or as a function."),
+        option<&O::bias_axes>("Axes of the result that the bias has. Default: no bias."), weight_fields<O>(),
+        layer_fields<O>());
   }
 };
 

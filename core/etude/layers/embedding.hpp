@@ -90,20 +90,19 @@ struct ReversibleEmbeddingOptions {
   bool trainable = true;
 
   template <class O = ReversibleEmbeddingOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::input_dim>("Size of the vocabulary: inputs are from 0 to input_dim - 1.", Need::required),
-        option<&Options::output_dim>("Length of each vector.", Need::required),
-        option<&Options::tie_weights>("Whether the reverse projection uses the vectors too, instead of a matrix of its "
-                                      "own."),
-        option<&Options::embeddings_initializer>("Initial values of the vectors."),
-        option<&Options::embeddings_regularizer>("Penalty on the vectors."),
-        option<&Options::embeddings_constraint>("Constraint of the vectors, applied after each update."),
-        option<&Options::mask_zero>("Whether the input 0 is padding that is masked."),
-        option<&Options::reverse_dtype>("Dtype of the reverse projection. Default: that of the layer."),
-        option<&Options::logit_soft_cap>("Number c that limits the results of the reverse projection: c · tanh(logits "
-                                         "/ c). Default: no limit."),
-        layer_fields<Options>());
+        option<&O::input_dim>("Size of the vocabulary: inputs are from 0 to input_dim - 1.", Need::required),
+        option<&O::output_dim>("Length of each vector.", Need::required),
+        option<&O::tie_weights>("Whether the reverse projection uses the vectors too, instead of a matrix of its "
+                                "own."),
+        option<&O::embeddings_initializer>("Initial values of the vectors."),
+        option<&O::embeddings_regularizer>("Penalty on the vectors."),
+        option<&O::embeddings_constraint>("Constraint of the vectors, applied after each update."),
+        option<&O::mask_zero>("Whether the input 0 is padding that is masked."),
+        option<&O::reverse_dtype>("Dtype of the reverse projection. Default: that of the layer."),
+        option<&O::logit_soft_cap>("Number c that limits the results of the reverse projection: c · tanh(logits "
+                                   "/ c). Default: no limit."),
+        layer_fields<O>());
   }
 };
 

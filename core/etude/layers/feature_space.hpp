@@ -85,12 +85,11 @@ struct FeatureSpaceOptions {
 
   /// Those of numbers and names.
   template <class O = FeatureSpaceOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::output_mode>("\"concat\": one tensor; \"dict\": one for each feature and cross."),
-        option<&Options::crossing_dim>("Bins of crosses that have no number of their own."),
-        option<&Options::hashing_dim>("Bins of hashed columns that have no number of their own."),
-        option<&Options::num_discretization_bins>("Bins of discretized columns that have no number of their own."));
+        option<&O::output_mode>("\"concat\": one tensor; \"dict\": one for each feature and cross."),
+        option<&O::crossing_dim>("Bins of crosses that have no number of their own."),
+        option<&O::hashing_dim>("Bins of hashed columns that have no number of their own."),
+        option<&O::num_discretization_bins>("Bins of discretized columns that have no number of their own."));
   }
 };
 

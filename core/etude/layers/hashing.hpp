@@ -20,15 +20,14 @@ struct HashingOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = HashingOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::num_bins>("Number of bins, that of the mask included.", Need::required),
-        option<&Options::mask_value>("String or integer that means no data. It alone has bin 0. Default: "
-                                     "none."),
-        option<&Options::salt>("Key of the hash: one or two numbers. Default: FarmHash without a key."),
-        option<&Options::output_mode>("\"int\": numbers of bins; \"one_hot\"; \"multi_hot\": the bins of a sample; "
-                                      "\"count\": how often each occurs in a sample."),
-        option<&Options::sparse>("Must be false: outputs are dense."), layer_fields<Options>());
+        option<&O::num_bins>("Number of bins, that of the mask included.", Need::required),
+        option<&O::mask_value>("String or integer that means no data. It alone has bin 0. Default: "
+                               "none."),
+        option<&O::salt>("Key of the hash: one or two numbers. Default: FarmHash without a key."),
+        option<&O::output_mode>("\"int\": numbers of bins; \"one_hot\"; \"multi_hot\": the bins of a sample; "
+                                "\"count\": how often each occurs in a sample."),
+        option<&O::sparse>("Must be false: outputs are dense."), layer_fields<O>());
   }
 };
 
@@ -62,10 +61,9 @@ struct HashedCrossingOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = HashedCrossingOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::num_bins>("Number of bins.", Need::required),
-                       option<&Options::output_mode>("\"int\": numbers of bins; \"one_hot\"."),
-                       option<&Options::sparse>("Must be false: outputs are dense."), layer_fields<Options>());
+    return option_rows(option<&O::num_bins>("Number of bins.", Need::required),
+                       option<&O::output_mode>("\"int\": numbers of bins; \"one_hot\"."),
+                       option<&O::sparse>("Must be false: outputs are dense."), layer_fields<O>());
   }
 };
 

@@ -25,14 +25,13 @@ struct LocallyConnectedOptions {
   bool trainable = true;
 
   template <class O = LocallyConnectedOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::filters>("Number of output channels.", Need::required),
-        option<&Options::kernel_size>("Extent of the window along each axis, or one number for all.", Need::required),
-        option<&Options::strides>("Step of the window along each axis, or one number for all."),
-        option<&Options::padding>("\"valid\": no padding; there is no other."),
-        option<&Options::data_format>("\"channels_last\" or \"channels_first\": the position of the channels."),
-        result_fields<Options>(), weight_fields<Options>(), layer_fields<Options>());
+        option<&O::filters>("Number of output channels.", Need::required),
+        option<&O::kernel_size>("Extent of the window along each axis, or one number for all.", Need::required),
+        option<&O::strides>("Step of the window along each axis, or one number for all."),
+        option<&O::padding>("\"valid\": no padding; there is no other."),
+        option<&O::data_format>("\"channels_last\" or \"channels_first\": the position of the channels."),
+        result_fields<O>(), weight_fields<O>(), layer_fields<O>());
   }
 };
 

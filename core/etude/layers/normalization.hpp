@@ -182,18 +182,13 @@ struct GroupNormalizationOptions {
   bool trainable = true;
 
   template <class O = GroupNormalizationOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::groups>("Groups of channels that are normalized together; -1: each channel by itself."),
-        option<&Options::axis>("Axis of the channels."),
-        option<&Options::epsilon>("Small number that avoids a division by 0."),
-        option<&Options::center>("Whether beta is added."),
-        option<&Options::scale>("Whether the result is multiplied by gamma."),
-        option<&Options::beta_initializer>("Initial values of beta."),
-        option<&Options::gamma_initializer>("Initial values of gamma."),
-        option<&Options::beta_regularizer>("Penalty on beta."),
-        option<&Options::gamma_regularizer>("Penalty on gamma."), constraint_fields<Options>(),
-        layer_fields<Options>());
+        option<&O::groups>("Groups of channels that are normalized together; -1: each channel by itself."),
+        option<&O::axis>("Axis of the channels."), option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::center>("Whether beta is added."), option<&O::scale>("Whether the result is multiplied by gamma."),
+        option<&O::beta_initializer>("Initial values of beta."),
+        option<&O::gamma_initializer>("Initial values of gamma."), option<&O::beta_regularizer>("Penalty on beta."),
+        option<&O::gamma_regularizer>("Penalty on gamma."), constraint_fields<O>(), layer_fields<O>());
   }
 };
 

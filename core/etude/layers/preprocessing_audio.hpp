@@ -23,20 +23,19 @@ struct STFTSpectrogramOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = STFTSpectrogramOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::mode>("\"log\": logarithms of magnitudes; \"magnitude\"; \"psd\": power spectral densities; "
-                               "\"real\"; \"imag\"; \"angle\": phases from -pi to pi; \"stft\": both parts."),
-        option<&Options::frame_length>("Number of samples of a frame."),
-        option<&Options::frame_step>("Number of samples between two frames. Default: half a frame."),
-        option<&Options::fft_length>("Length of the Fourier transform. Default: the least power of 2 of at least "
-                                     "frame_length."),
-        option<&Options::window>("Window of a frame, as in the initializer STFT; null: none."),
-        option<&Options::periodic>("Whether the window continues after the frame: its last value is omitted."),
-        option<&Options::scaling>("Norm of the window that becomes 1: \"density\" or \"spectrum\"; null: no scaling."),
-        option<&Options::padding>("\"valid\": none; \"same\": zeros around the samples."),
-        option<&Options::expand_dims>("Whether frequencies have an axis of their own."),
-        option<&Options::data_format>("\"channels_last\" or \"channels_first\"."), layer_fields<Options>());
+        option<&O::mode>("\"log\": logarithms of magnitudes; \"magnitude\"; \"psd\": power spectral densities; "
+                         "\"real\"; \"imag\"; \"angle\": phases from -pi to pi; \"stft\": both parts."),
+        option<&O::frame_length>("Number of samples of a frame."),
+        option<&O::frame_step>("Number of samples between two frames. Default: half a frame."),
+        option<&O::fft_length>("Length of the Fourier transform. Default: the least power of 2 of at least "
+                               "frame_length."),
+        option<&O::window>("Window of a frame, as in the initializer STFT; null: none."),
+        option<&O::periodic>("Whether the window continues after the frame: its last value is omitted."),
+        option<&O::scaling>("Norm of the window that becomes 1: \"density\" or \"spectrum\"; null: no scaling."),
+        option<&O::padding>("\"valid\": none; \"same\": zeros around the samples."),
+        option<&O::expand_dims>("Whether frequencies have an axis of their own."),
+        option<&O::data_format>("\"channels_last\" or \"channels_first\"."), layer_fields<O>());
   }
 };
 
@@ -77,20 +76,18 @@ struct MelSpectrogramOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = MelSpectrogramOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::fft_length>("Length of the Fourier transform, an even number."),
-                       option<&Options::sequence_stride>("Number of samples between two frames."),
-                       option<&Options::sequence_length>("Number of samples of a frame. Default: fft_length."),
-                       option<&Options::window>("Window of a frame: \"hann\" or \"hamming\"; null: none."),
-                       option<&Options::sampling_rate>("Samples per second."),
-                       option<&Options::num_mel_bins>("Number of mel bins."),
-                       option<&Options::min_freq>("Lower edge of the first bin, in Hz."),
-                       option<&Options::max_freq>("Upper edge of the last bin, in Hz. Default: half of sampling_rate."),
-                       option<&Options::power_to_db>("Whether powers are in decibels."),
-                       option<&Options::top_db>("Decibels below the largest of a sample that are the least ones."),
-                       option<&Options::mag_exp>("Exponent of the magnitudes: 2 for powers."),
-                       option<&Options::min_power>("The least power."),
-                       option<&Options::ref_power>("The power of 0 decibels."), layer_fields<Options>());
+    return option_rows(
+        option<&O::fft_length>("Length of the Fourier transform, an even number."),
+        option<&O::sequence_stride>("Number of samples between two frames."),
+        option<&O::sequence_length>("Number of samples of a frame. Default: fft_length."),
+        option<&O::window>("Window of a frame: \"hann\" or \"hamming\"; null: none."),
+        option<&O::sampling_rate>("Samples per second."), option<&O::num_mel_bins>("Number of mel bins."),
+        option<&O::min_freq>("Lower edge of the first bin, in Hz."),
+        option<&O::max_freq>("Upper edge of the last bin, in Hz. Default: half of sampling_rate."),
+        option<&O::power_to_db>("Whether powers are in decibels."),
+        option<&O::top_db>("Decibels below the largest of a sample that are the least ones."),
+        option<&O::mag_exp>("Exponent of the magnitudes: 2 for powers."), option<&O::min_power>("The least power."),
+        option<&O::ref_power>("The power of 0 decibels."), layer_fields<O>());
   }
 };
 

@@ -21,14 +21,12 @@ struct RandAugmentOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandAugmentOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        value_range_fields<Options>(),
-        option<&Options::num_ops>("Number of changes, one after the other. Each is one of eleven, the same for all "
-                                  "images of a batch."),
-        option<&Options::factor>(
-            "Least and greatest strength of the changes, from 0 to 1; or one number f for 0 to f."),
-        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."), random_image_fields<Options>());
+        value_range_fields<O>(),
+        option<&O::num_ops>("Number of changes, one after the other. Each is one of eleven, the same for all "
+                            "images of a batch."),
+        option<&O::factor>("Least and greatest strength of the changes, from 0 to 1; or one number f for 0 to f."),
+        option<&O::interpolation>("\"nearest\" or \"bilinear\"."), random_image_fields<O>());
   }
 };
 
@@ -66,18 +64,15 @@ struct AugMixOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = AugMixOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        value_range_fields<Options>(),
-        option<&Options::num_chains>("Number of chains of changes, whose results are mixed."),
-        option<&Options::chain_depth>("Number of changes of a chain, one after the other. Each is drawn, or none, the "
-                                      "same for all images of a batch."),
-        option<&Options::factor>(
-            "Least and greatest strength of the changes, from 0 to 1; or one number f for 0 to f."),
-        option<&Options::alpha>("Parameter of the Dirichlet distribution of the shares of the chains, and of the beta "
-                                "distribution of the share of the original, drawn for each batch."),
-        option<&Options::all_ops>("Whether brightness, saturation, contrast and sharpness are changed, too."),
-        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."), random_image_fields<Options>());
+        value_range_fields<O>(), option<&O::num_chains>("Number of chains of changes, whose results are mixed."),
+        option<&O::chain_depth>("Number of changes of a chain, one after the other. Each is drawn, or none, the "
+                                "same for all images of a batch."),
+        option<&O::factor>("Least and greatest strength of the changes, from 0 to 1; or one number f for 0 to f."),
+        option<&O::alpha>("Parameter of the Dirichlet distribution of the shares of the chains, and of the beta "
+                          "distribution of the share of the original, drawn for each batch."),
+        option<&O::all_ops>("Whether brightness, saturation, contrast and sharpness are changed, too."),
+        option<&O::interpolation>("\"nearest\" or \"bilinear\"."), random_image_fields<O>());
   }
 };
 

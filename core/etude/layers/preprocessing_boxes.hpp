@@ -18,13 +18,12 @@ struct MaxNumBoundingBoxesOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = MaxNumBoundingBoxesOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::max_number>("Number of boxes of each image in the result.", Need::required),
-                       option<&Options::fill_value>("Number in boxes and labels that are added."),
-                       option<&Options::bounding_box_format>("Configs of Keras have it; boxes of all formats are alike "
-                                                             "here."),
-                       option<&Options::data_format>("Configs of Keras have it; the layer does not use it."),
-                       layer_fields<Options>());
+    return option_rows(option<&O::max_number>("Number of boxes of each image in the result.", Need::required),
+                       option<&O::fill_value>("Number in boxes and labels that are added."),
+                       option<&O::bounding_box_format>("Configs of Keras have it; boxes of all formats are alike "
+                                                       "here."),
+                       option<&O::data_format>("Configs of Keras have it; the layer does not use it."),
+                       layer_fields<O>());
   }
 };
 

@@ -19,13 +19,12 @@ struct ContrastLimitedAdaptiveHistogramEqualizationOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = ContrastLimitedAdaptiveHistogramEqualizationOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        value_range_fields<Options>(),
-        option<&Options::clip_limit>("Greatest count of a brightness within a tile, in multiples of the mean count; "
-                                     "what is above is distributed over all brightnesses. 0: no limit."),
-        option<&Options::tile_grid_size>("Number of tiles along the height and the width. Default: 8 and 8."),
-        image_fields<Options>());
+        value_range_fields<O>(),
+        option<&O::clip_limit>("Greatest count of a brightness within a tile, in multiples of the mean count; "
+                               "what is above is distributed over all brightnesses. 0: no limit."),
+        option<&O::tile_grid_size>("Number of tiles along the height and the width. Default: 8 and 8."),
+        image_fields<O>());
   }
 };
 

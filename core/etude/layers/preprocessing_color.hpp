@@ -45,11 +45,10 @@ struct RandomColorOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomColorOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::factor>("Least and greatest strength, drawn for each image; or one number for "
-                                                "the interval that its class describes.",
-                                                Need::required),
-                       value_range_fields<Options>(), random_image_fields<Options>());
+    return option_rows(option<&O::factor>("Least and greatest strength, drawn for each image; or one number for "
+                                          "the interval that its class describes.",
+                                          Need::required),
+                       value_range_fields<O>(), random_image_fields<O>());
   }
 };
 
@@ -148,10 +147,9 @@ struct RandomInvertOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomInvertOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::factor>("Least and greatest probability, drawn for each image; one number is "
-                                                "the greatest. Default: 1."),
-                       value_range_fields<Options>(), random_image_fields<Options>());
+    return option_rows(option<&O::factor>("Least and greatest probability, drawn for each image; one number is "
+                                          "the greatest. Default: 1."),
+                       value_range_fields<O>(), random_image_fields<O>());
   }
 };
 
@@ -171,9 +169,7 @@ struct RandomGrayscaleOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomGrayscaleOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::factor>("Probability that an image loses its colors."),
-                       random_image_fields<Options>());
+    return option_rows(option<&O::factor>("Probability that an image loses its colors."), random_image_fields<O>());
   }
 };
 
@@ -198,14 +194,12 @@ struct RandomColorJitterOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomColorJitterOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        value_range_fields<Options>(),
-        option<&Options::brightness_factor>("The factor of RandomBrightness. Default: brightness does not change."),
-        option<&Options::contrast_factor>("The factor of RandomContrast. Default: contrast does not change."),
-        option<&Options::saturation_factor>("The factor of RandomSaturation. Default: saturation does not change."),
-        option<&Options::hue_factor>("The factor of RandomHue. Default: hue does not change."),
-        random_image_fields<Options>());
+        value_range_fields<O>(),
+        option<&O::brightness_factor>("The factor of RandomBrightness. Default: brightness does not change."),
+        option<&O::contrast_factor>("The factor of RandomContrast. Default: contrast does not change."),
+        option<&O::saturation_factor>("The factor of RandomSaturation. Default: saturation does not change."),
+        option<&O::hue_factor>("The factor of RandomHue. Default: hue does not change."), random_image_fields<O>());
   }
 };
 
@@ -244,13 +238,12 @@ struct RandomGaussianBlurOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomGaussianBlurOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::factor>("Least and greatest probability, drawn for each image; one number is "
-                                                "the greatest. Default: 1."),
-                       option<&Options::kernel_size>("Width and height of the kernel, odd numbers of pixels."),
-                       option<&Options::sigma>("Least and greatest standard deviation of the kernel, in pixels, drawn "
-                                               "for each batch; one number is the greatest. Default: 1."),
-                       value_range_fields<Options>(), random_image_fields<Options>());
+    return option_rows(option<&O::factor>("Least and greatest probability, drawn for each image; one number is "
+                                          "the greatest. Default: 1."),
+                       option<&O::kernel_size>("Width and height of the kernel, odd numbers of pixels."),
+                       option<&O::sigma>("Least and greatest standard deviation of the kernel, in pixels, drawn "
+                                         "for each batch; one number is the greatest. Default: 1."),
+                       value_range_fields<O>(), random_image_fields<O>());
   }
 };
 
@@ -280,12 +273,11 @@ struct SolarizationOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = SolarizationOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::addition_factor>("Least and greatest number added to values, as a fraction of "
-                                                         "their range; one number is the greatest. Default: 0."),
-                       option<&Options::threshold_factor>("The same of the threshold above which values are inverted. "
-                                                          "Default: 0."),
-                       value_range_fields<Options>(), random_image_fields<Options>());
+    return option_rows(option<&O::addition_factor>("Least and greatest number added to values, as a fraction of "
+                                                   "their range; one number is the greatest. Default: 0."),
+                       option<&O::threshold_factor>("The same of the threshold above which values are inverted. "
+                                                    "Default: 0."),
+                       value_range_fields<O>(), random_image_fields<O>());
   }
 };
 

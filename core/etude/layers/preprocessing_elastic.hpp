@@ -22,18 +22,17 @@ struct RandomElasticTransformOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomElasticTransformOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::factor>("Least and greatest probability that an image is changed, from 0 to 1; or one number "
-                                 "f for 0 to f."),
-        option<&Options::scale>("Least and greatest strength, from 0 to 1, drawn for each batch; or one number s for 0 "
-                                "to s. Pixels move by about 3 % of the longer side, times the strength."),
-        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."),
-        option<&Options::fill_mode>("Beyond the edges: \"reflect\", \"mirror\": the same without repeating the pixels "
-                                    "of the edge, \"wrap\", \"nearest\": the pixels of the edge, or \"constant\": "
-                                    "fill_value."),
-        option<&Options::fill_value>("Value of pixels beyond the edges, with fill_mode \"constant\"."),
-        value_range_fields<Options>(), random_image_fields<Options>());
+        option<&O::factor>("Least and greatest probability that an image is changed, from 0 to 1; or one number "
+                           "f for 0 to f."),
+        option<&O::scale>("Least and greatest strength, from 0 to 1, drawn for each batch; or one number s for 0 "
+                          "to s. Pixels move by about 3 % of the longer side, times the strength."),
+        option<&O::interpolation>("\"nearest\" or \"bilinear\"."),
+        option<&O::fill_mode>("Beyond the edges: \"reflect\", \"mirror\": the same without repeating the pixels "
+                              "of the edge, \"wrap\", \"nearest\": the pixels of the edge, or \"constant\": "
+                              "fill_value."),
+        option<&O::fill_value>("Value of pixels beyond the edges, with fill_mode \"constant\"."),
+        value_range_fields<O>(), random_image_fields<O>());
   }
 };
 

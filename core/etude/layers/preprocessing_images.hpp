@@ -54,17 +54,16 @@ struct ResizingOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = ResizingOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::height>("Height of the results, in pixels.", Need::required),
-        option<&Options::width>("Width of the results, in pixels.", Need::required),
-        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."),
-        option<&Options::crop_to_aspect_ratio>("Whether margins are cut off that do not fit the new aspect ratio."),
-        option<&Options::pad_to_aspect_ratio>("Whether margins are added where the old aspect ratio differs."),
-        option<&Options::fill_mode>("Must be \"constant\": added margins are fill_value."),
-        option<&Options::fill_value>("Value of added pixels."),
-        option<&Options::antialias>("Whether pixels of smaller images are averages of all that they cover."),
-        image_fields<Options>());
+        option<&O::height>("Height of the results, in pixels.", Need::required),
+        option<&O::width>("Width of the results, in pixels.", Need::required),
+        option<&O::interpolation>("\"nearest\" or \"bilinear\"."),
+        option<&O::crop_to_aspect_ratio>("Whether margins are cut off that do not fit the new aspect ratio."),
+        option<&O::pad_to_aspect_ratio>("Whether margins are added where the old aspect ratio differs."),
+        option<&O::fill_mode>("Must be \"constant\": added margins are fill_value."),
+        option<&O::fill_value>("Value of added pixels."),
+        option<&O::antialias>("Whether pixels of smaller images are averages of all that they cover."),
+        image_fields<O>());
   }
 };
 
@@ -96,10 +95,8 @@ struct CenterCropOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = CenterCropOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::height>("Height of the results, in pixels.", Need::required),
-                       option<&Options::width>("Width of the results, in pixels.", Need::required),
-                       image_fields<Options>());
+    return option_rows(option<&O::height>("Height of the results, in pixels.", Need::required),
+                       option<&O::width>("Width of the results, in pixels.", Need::required), image_fields<O>());
   }
 };
 

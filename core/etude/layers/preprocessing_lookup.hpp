@@ -28,25 +28,24 @@ struct IntegerLookupOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = IntegerLookupOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::max_tokens>("The most indices, those of the mask and of unknown integers included. Default: "
-                                     "any number."),
-        option<&Options::num_oov_indices>("Number of indices of unknown integers."),
-        option<&Options::mask_token>("Integer that is no data: its index is 0. Default: none."),
-        option<&Options::oov_token>("What invert gives for indices of unknown integers."),
-        option<&Options::vocabulary>("The known integers, in the order of their indices. Default: those of the data "
-                                     "that the layer adapts to, the most frequent ones first."),
-        option<&Options::vocabulary_dtype>("Must be \"int64\"; integers are in the range of int32."),
-        option<&Options::idf_weights>("Inverse document frequencies of the vocabulary, for \"tf_idf\"."),
-        option<&Options::invert>("Whether it computes integers from indices."),
-        option<&Options::output_mode>("\"int\": indices; \"one_hot\"; \"multi_hot\": the indices of a sample; "
-                                      "\"count\": how often each occurs in a sample; \"tf_idf\": counts times inverse "
-                                      "document frequencies."),
-        option<&Options::sparse>("Must be false: outputs are dense."),
-        option<&Options::pad_to_max_tokens>("Whether encoded rows have max_tokens entries, even with fewer indices."),
-        option<&Options::oov_method>("Must be \"floormod\": an unknown integer modulo num_oov_indices is its index."),
-        layer_fields<Options>());
+        option<&O::max_tokens>("The most indices, those of the mask and of unknown integers included. Default: "
+                               "any number."),
+        option<&O::num_oov_indices>("Number of indices of unknown integers."),
+        option<&O::mask_token>("Integer that is no data: its index is 0. Default: none."),
+        option<&O::oov_token>("What invert gives for indices of unknown integers."),
+        option<&O::vocabulary>("The known integers, in the order of their indices. Default: those of the data "
+                               "that the layer adapts to, the most frequent ones first."),
+        option<&O::vocabulary_dtype>("Must be \"int64\"; integers are in the range of int32."),
+        option<&O::idf_weights>("Inverse document frequencies of the vocabulary, for \"tf_idf\"."),
+        option<&O::invert>("Whether it computes integers from indices."),
+        option<&O::output_mode>("\"int\": indices; \"one_hot\"; \"multi_hot\": the indices of a sample; "
+                                "\"count\": how often each occurs in a sample; \"tf_idf\": counts times inverse "
+                                "document frequencies."),
+        option<&O::sparse>("Must be false: outputs are dense."),
+        option<&O::pad_to_max_tokens>("Whether encoded rows have max_tokens entries, even with fewer indices."),
+        option<&O::oov_method>("Must be \"floormod\": an unknown integer modulo num_oov_indices is its index."),
+        layer_fields<O>());
   }
 };
 

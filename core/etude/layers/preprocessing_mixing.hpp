@@ -22,13 +22,12 @@ struct RandomErasingOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomErasingOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::factor>("Least and greatest probability, drawn for each image; one number is the greatest. "
-                                 "Default: 1."),
-        option<&Options::scale>("Least and greatest share of the area that is erased. Default: 0.02 and 0.33."),
-        option<&Options::fill_value>("Value of erased pixels: one, or one for each channel. Default: noise."),
-        value_range_fields<Options>(), random_image_fields<Options>());
+        option<&O::factor>("Least and greatest probability, drawn for each image; one number is the greatest. "
+                           "Default: 1."),
+        option<&O::scale>("Least and greatest share of the area that is erased. Default: 0.02 and 0.33."),
+        option<&O::fill_value>("Value of erased pixels: one, or one for each channel. Default: noise."),
+        value_range_fields<O>(), random_image_fields<O>());
   }
 };
 

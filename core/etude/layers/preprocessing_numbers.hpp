@@ -65,15 +65,14 @@ struct DiscretizationOptions {
   std::string name = {};
   bool trainable = true;
   template <class O = DiscretizationOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::bin_boundaries>("Boundaries between the bins, in ascending order. Default: those of the data "
-                                         "that the layer adapts to."),
-        option<&Options::num_bins>("Number of bins, if the layer adapts to data."),
-        option<&Options::epsilon>("Error of the quantiles of the data, as a fraction; smaller ones need more memory."),
-        option<&Options::output_mode>("\"int\": numbers of bins; \"one_hot\"; \"multi_hot\": the bins of a sample; "
-                                      "\"count\": how often each occurs in a sample."),
-        option<&Options::sparse>("Must be false: outputs are dense."), layer_fields<Options>());
+        option<&O::bin_boundaries>("Boundaries between the bins, in ascending order. Default: those of the data "
+                                   "that the layer adapts to."),
+        option<&O::num_bins>("Number of bins, if the layer adapts to data."),
+        option<&O::epsilon>("Error of the quantiles of the data, as a fraction; smaller ones need more memory."),
+        option<&O::output_mode>("\"int\": numbers of bins; \"one_hot\"; \"multi_hot\": the bins of a sample; "
+                                "\"count\": how often each occurs in a sample."),
+        option<&O::sparse>("Must be false: outputs are dense."), layer_fields<O>());
   }
 };
 
@@ -116,11 +115,10 @@ struct CategoryEncodingOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = CategoryEncodingOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::num_tokens>("Number of categories.", Need::required),
-                       option<&Options::output_mode>("\"one_hot\": a row for each number; \"multi_hot\": a row for "
-                                                     "each sample; \"count\": how often each occurs in a sample."),
-                       option<&Options::sparse>("Must be false: outputs are dense."), layer_fields<Options>());
+    return option_rows(option<&O::num_tokens>("Number of categories.", Need::required),
+                       option<&O::output_mode>("\"one_hot\": a row for each number; \"multi_hot\": a row for "
+                                               "each sample; \"count\": how often each occurs in a sample."),
+                       option<&O::sparse>("Must be false: outputs are dense."), layer_fields<O>());
   }
 };
 

@@ -20,14 +20,13 @@ struct RandomPerspectiveOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomPerspectiveOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::factor>("Least and greatest probability that an image is changed, from 0 to 1; or one number "
-                                 "f for 0 to f."),
-        option<&Options::scale>("Greatest move of corners, as a share of the image, from 0 to 1: half of it in both "
-                                "directions."),
-        option<&Options::interpolation>("\"nearest\" or \"bilinear\"."),
-        option<&Options::fill_value>("Value of pixels beyond the edges."), random_image_fields<Options>());
+        option<&O::factor>("Least and greatest probability that an image is changed, from 0 to 1; or one number "
+                           "f for 0 to f."),
+        option<&O::scale>("Greatest move of corners, as a share of the image, from 0 to 1: half of it in both "
+                          "directions."),
+        option<&O::interpolation>("\"nearest\" or \"bilinear\"."),
+        option<&O::fill_value>("Value of pixels beyond the edges."), random_image_fields<O>());
   }
 };
 

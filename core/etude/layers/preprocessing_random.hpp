@@ -87,10 +87,8 @@ struct RandomCropOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomCropOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::height>("Height of the results, in pixels.", Need::required),
-                       option<&Options::width>("Width of the results, in pixels.", Need::required),
-                       random_image_fields<Options>());
+    return option_rows(option<&O::height>("Height of the results, in pixels.", Need::required),
+                       option<&O::width>("Width of the results, in pixels.", Need::required), random_image_fields<O>());
   }
 };
 
@@ -154,13 +152,12 @@ struct RandomTranslationOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomTranslationOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::height_factor>("Least and greatest shift down, as a fraction of the height; or one number for "
-                                        "shifts of both directions.",
-                                        Need::required),
-        option<&Options::width_factor>("The same to the right, as a fraction of the width.", Need::required),
-        sampling_fields<Options>(), random_image_fields<Options>());
+        option<&O::height_factor>("Least and greatest shift down, as a fraction of the height; or one number for "
+                                  "shifts of both directions.",
+                                  Need::required),
+        option<&O::width_factor>("The same to the right, as a fraction of the width.", Need::required),
+        sampling_fields<O>(), random_image_fields<O>());
   }
 };
 
@@ -192,13 +189,12 @@ struct RandomZoomOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomZoomOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::height_factor>("Least and greatest growth of the visible height, as a fraction: positive "
-                                        "numbers zoom out; or one number for both directions.",
-                                        Need::required),
-        option<&Options::width_factor>("The same of the width. Default: the aspect ratio is kept."),
-        sampling_fields<Options>(), random_image_fields<Options>());
+        option<&O::height_factor>("Least and greatest growth of the visible height, as a fraction: positive "
+                                  "numbers zoom out; or one number for both directions.",
+                                  Need::required),
+        option<&O::width_factor>("The same of the width. Default: the aspect ratio is kept."), sampling_fields<O>(),
+        random_image_fields<O>());
   }
 };
 
@@ -231,11 +227,10 @@ struct RandomRotationOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomRotationOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::factor>("Least and greatest angle, as a fraction of a full turn; or one number "
-                                                "for both directions.",
-                                                Need::required),
-                       sampling_fields<Options>(), random_image_fields<Options>());
+    return option_rows(option<&O::factor>("Least and greatest angle, as a fraction of a full turn; or one number "
+                                          "for both directions.",
+                                          Need::required),
+                       sampling_fields<O>(), random_image_fields<O>());
   }
 };
 
@@ -267,11 +262,10 @@ struct RandomShearOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = RandomShearOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::x_factor>("Least and greatest shift of a row, in pixels per row, from 0 to 1; or one number. "
-                                   "Both directions occur."),
-        option<&Options::y_factor>("The same of columns."), sampling_fields<Options>(), random_image_fields<Options>());
+        option<&O::x_factor>("Least and greatest shift of a row, in pixels per row, from 0 to 1; or one number. "
+                             "Both directions occur."),
+        option<&O::y_factor>("The same of columns."), sampling_fields<O>(), random_image_fields<O>());
   }
 };
 

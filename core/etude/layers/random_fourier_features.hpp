@@ -16,15 +16,14 @@ struct RandomFourierFeaturesOptions {
   std::string name = {};
   std::string dtype = {};
   template <class O = RandomFourierFeaturesOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::output_dim>("Number of features.", Need::required),
-        option<&Options::kernel_initializer>("Distribution of the frequencies: \"gaussian\" or \"laplacian\", by the "
-                                             "kernel that the features approximate, or an initializer."),
-        option<&Options::scale>("Distance at which the kernel decays, greater than 0. Default: the root of half the "
-                                "number of inputs for \"gaussian\", otherwise 1."),
-        option<&Options::trainable>("Whether the scale is trained."), option<&Options::name>("Name of the layer."),
-        option<&Options::dtype>("Dtype of variables and results, or a policy."));
+        option<&O::output_dim>("Number of features.", Need::required),
+        option<&O::kernel_initializer>("Distribution of the frequencies: \"gaussian\" or \"laplacian\", by the "
+                                       "kernel that the features approximate, or an initializer."),
+        option<&O::scale>("Distance at which the kernel decays, greater than 0. Default: the root of half the "
+                          "number of inputs for \"gaussian\", otherwise 1."),
+        option<&O::trainable>("Whether the scale is trained."), option<&O::name>("Name of the layer."),
+        option<&O::dtype>("Dtype of variables and results, or a policy."));
   }
 };
 

@@ -60,12 +60,11 @@ struct AttentionOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = AttentionOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::use_scale>("Whether scores are multiplied by a number that is learned."),
-                       option<&Options::score_mode>("\"dot\": query · key; \"concat\": the sum of tanh(query + key)."),
-                       option<&Options::dropout>("Fraction of the scores that is set to 0 in training."),
-                       option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),
-                       layer_fields<Options>());
+    return option_rows(option<&O::use_scale>("Whether scores are multiplied by a number that is learned."),
+                       option<&O::score_mode>("\"dot\": query · key; \"concat\": the sum of tanh(query + key)."),
+                       option<&O::dropout>("Fraction of the scores that is set to 0 in training."),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."),
+                       layer_fields<O>());
   }
 };
 
@@ -95,11 +94,10 @@ struct AdditiveAttentionOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = AdditiveAttentionOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::use_scale>("Whether features are multiplied by numbers that are learned."),
-                       option<&Options::dropout>("Fraction of the scores that is set to 0 in training."),
-                       option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),
-                       layer_fields<Options>());
+    return option_rows(option<&O::use_scale>("Whether features are multiplied by numbers that are learned."),
+                       option<&O::dropout>("Fraction of the scores that is set to 0 in training."),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."),
+                       layer_fields<O>());
   }
 };
 

@@ -30,18 +30,17 @@ struct SeparableConvolutionOptions {
   bool trainable = true;
 
   template <class O = SeparableConvolutionOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::filters>("Number of output channels.", Need::required), window_fields<Options>(),
-        option<&Options::depth_multiplier>("Channels for each input channel between the two convolutions."),
-        result_fields<Options>(), option<&Options::depthwise_initializer>("Initial values of the depthwise kernel."),
-        option<&Options::pointwise_initializer>("Initial values of the pointwise kernel."),
-        option<&Options::bias_initializer>("Initial values of the bias."),
-        option<&Options::depthwise_regularizer>("Penalty on the depthwise kernel, which is added to the loss."),
-        option<&Options::pointwise_regularizer>("Penalty on the pointwise kernel, which is added to the loss."),
-        option<&Options::bias_regularizer>("Penalty on the bias, which is added to the loss."),
-        option<&Options::activity_regularizer>("Penalty on the result, which is added to the loss."),
-        constraint_fields<Options>(), layer_fields<Options>());
+        option<&O::filters>("Number of output channels.", Need::required), window_fields<O>(),
+        option<&O::depth_multiplier>("Channels for each input channel between the two convolutions."),
+        result_fields<O>(), option<&O::depthwise_initializer>("Initial values of the depthwise kernel."),
+        option<&O::pointwise_initializer>("Initial values of the pointwise kernel."),
+        option<&O::bias_initializer>("Initial values of the bias."),
+        option<&O::depthwise_regularizer>("Penalty on the depthwise kernel, which is added to the loss."),
+        option<&O::pointwise_regularizer>("Penalty on the pointwise kernel, which is added to the loss."),
+        option<&O::bias_regularizer>("Penalty on the bias, which is added to the loss."),
+        option<&O::activity_regularizer>("Penalty on the result, which is added to the loss."), constraint_fields<O>(),
+        layer_fields<O>());
   }
 };
 

@@ -12,11 +12,9 @@ struct SpectralNormalizationOptions {
   bool trainable = true;
 
   template <class O = SpectralNormalizationOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(
-        option<&Options::layer>("A layer with a kernel or embeddings, such as Conv2D.", Need::required),
-        option<&Options::power_iterations>("Iterations in each step by which the spectral norm is estimated."),
-        layer_fields<Options>());
+    return option_rows(option<&O::layer>("A layer with a kernel or embeddings, such as Conv2D.", Need::required),
+                       option<&O::power_iterations>("Iterations in each step by which the spectral norm is estimated."),
+                       layer_fields<O>());
   }
 };
 

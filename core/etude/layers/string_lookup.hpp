@@ -29,21 +29,20 @@ struct StringLookupOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = StringLookupOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::max_tokens>("The most indices, those of the mask and of unknown strings included. Default: "
-                                     "any number."),
-        option<&Options::num_oov_indices>("Number of indices of unknown strings, which are distributed by a hash."),
-        option<&Options::mask_token>("String that means no data. Its index is 0. Default: none."),
-        option<&Options::oov_token>("The string of indices of unknown strings."),
-        option<&Options::invert>("Whether the layer converts indices to strings, by strings_of(), and nothing else."),
-        option<&Options::output_mode>("\"int\": indices; \"one_hot\"; \"multi_hot\": the indices of a sample; "
-                                      "\"count\": how often each occurs in a sample; \"tf_idf\": counts times "
-                                      "inverse document frequencies."),
-        option<&Options::salt>("Key of the hash of unknown strings: one or two numbers. Default: FarmHash without a "
-                               "key."),
-        option<&Options::oov_method>("Configs of Keras have it; strings are always hashed."),
-        vocabulary_fields<Options>(), layer_fields<Options>());
+        option<&O::max_tokens>("The most indices, those of the mask and of unknown strings included. Default: "
+                               "any number."),
+        option<&O::num_oov_indices>("Number of indices of unknown strings, which are distributed by a hash."),
+        option<&O::mask_token>("String that means no data. Its index is 0. Default: none."),
+        option<&O::oov_token>("The string of indices of unknown strings."),
+        option<&O::invert>("Whether the layer converts indices to strings, by strings_of(), and nothing else."),
+        option<&O::output_mode>("\"int\": indices; \"one_hot\"; \"multi_hot\": the indices of a sample; "
+                                "\"count\": how often each occurs in a sample; \"tf_idf\": counts times "
+                                "inverse document frequencies."),
+        option<&O::salt>("Key of the hash of unknown strings: one or two numbers. Default: FarmHash without a "
+                         "key."),
+        option<&O::oov_method>("Configs of Keras have it; strings are always hashed."), vocabulary_fields<O>(),
+        layer_fields<O>());
   }
 };
 

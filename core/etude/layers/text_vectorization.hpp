@@ -28,22 +28,20 @@ struct TextVectorizationOptions {
   std::string dtype = {};
   bool trainable = true;
   template <class O = TextVectorizationOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::max_tokens>("The most indices, those of padding and of unknown tokens included. Default: any "
-                                     "number."),
-        option<&Options::standardize>("\"lower_and_strip_punctuation\", \"lower\" or \"strip_punctuation\", all of "
-                                      "ASCII; a function of a text; or none."),
-        option<&Options::split>("\"whitespace\" or \"character\"; a function of a text that gives its tokens; or none: "
-                                "texts are tokens."),
-        option<&Options::ngrams>("Sizes of n-grams: the largest, or a list. Default: single tokens."),
-        option<&Options::output_mode>("\"int\": indices; \"multi_hot\": the indices of a text; \"count\": how often "
-                                      "each occurs in a text; \"tf_idf\": counts times inverse document frequencies; "
-                                      "\"one_hot\" if texts are not split."),
-        option<&Options::output_sequence_length>("Number of indices of a text: others are cut off, or padding is "
-                                                 "added. Default: that of the longest text."),
-        option<&Options::ragged>("Must be false: outputs are dense."), vocabulary_fields<Options>(),
-        layer_fields<Options>());
+        option<&O::max_tokens>("The most indices, those of padding and of unknown tokens included. Default: any "
+                               "number."),
+        option<&O::standardize>("\"lower_and_strip_punctuation\", \"lower\" or \"strip_punctuation\", all of "
+                                "ASCII; a function of a text; or none."),
+        option<&O::split>("\"whitespace\" or \"character\"; a function of a text that gives its tokens; or none: "
+                          "texts are tokens."),
+        option<&O::ngrams>("Sizes of n-grams: the largest, or a list. Default: single tokens."),
+        option<&O::output_mode>("\"int\": indices; \"multi_hot\": the indices of a text; \"count\": how often "
+                                "each occurs in a text; \"tf_idf\": counts times inverse document frequencies; "
+                                "\"one_hot\" if texts are not split."),
+        option<&O::output_sequence_length>("Number of indices of a text: others are cut off, or padding is "
+                                           "added. Default: that of the longest text."),
+        option<&O::ragged>("Must be false: outputs are dense."), vocabulary_fields<O>(), layer_fields<O>());
   }
 };
 

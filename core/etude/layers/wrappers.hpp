@@ -16,13 +16,12 @@ struct BidirectionalOptions {
   bool trainable = true;
 
   template <class O = BidirectionalOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::layer>("A recurrent layer, such as LSTM.", Need::required),
-        option<&Options::merge_mode>("How the results become one: \"concat\", \"sum\", \"mul\" or \"ave\". None: both "
-                                     "are returned."),
-        option<&Options::backward_layer>("A recurrent layer that runs the other way. Default: a layer like the first."),
-        layer_fields<Options>());
+        option<&O::layer>("A recurrent layer, such as LSTM.", Need::required),
+        option<&O::merge_mode>("How the results become one: \"concat\", \"sum\", \"mul\" or \"ave\". None: both "
+                               "are returned."),
+        option<&O::backward_layer>("A recurrent layer that runs the other way. Default: a layer like the first."),
+        layer_fields<O>());
   }
 };
 

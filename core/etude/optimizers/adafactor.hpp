@@ -18,16 +18,15 @@ struct AdafactorOptions {
   std::string name = "adafactor";
 
   template <class O = AdafactorOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::learning_rate>("Length of a step, relative to the variable: a number or a schedule."),
-        option<&Options::beta_2_decay>("Exponent of t, below 0, in the share of a new square in the averages."),
-        option<&Options::epsilon_1>("Small number that is added to squares."),
-        option<&Options::epsilon_2>("Least root mean square of a variable by which a step is multiplied."),
-        option<&Options::clip_threshold>("Root mean square to which larger steps are reduced."),
-        option<&Options::relative_step>("As in Keras without effect: the learning rate is at most 1 / sqrt(t)."),
-        option<&Options::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<Options>());
+        option<&O::learning_rate>("Length of a step, relative to the variable: a number or a schedule."),
+        option<&O::beta_2_decay>("Exponent of t, below 0, in the share of a new square in the averages."),
+        option<&O::epsilon_1>("Small number that is added to squares."),
+        option<&O::epsilon_2>("Least root mean square of a variable by which a step is multiplied."),
+        option<&O::clip_threshold>("Root mean square to which larger steps are reduced."),
+        option<&O::relative_step>("As in Keras without effect: the learning rate is at most 1 / sqrt(t)."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 

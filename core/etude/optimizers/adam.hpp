@@ -71,6 +71,17 @@ struct AdamaxOptions {
         optimizer_fields<O>());
   }
 };
+/// The options of optimizers whose steps depend on both averages, and have no others.
+template <class O> constexpr auto moment_fields() {
+  return option_rows(
+      option<&O::learning_rate>("Length of a step: a number or a schedule."),
+      option<&O::beta_1>("Decay of the average of the gradients, from 0 to 1."),
+      option<&O::beta_2>("Decay of the average of their squares, from 0 to 1."),
+      option<&O::epsilon>("Small number that avoids a division by 0."),
+      option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+      optimizer_fields<O>());
+}
+
 struct NadamOptions {
   LearningRate learning_rate = 0.001;
   double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-7;
@@ -82,15 +93,7 @@ struct NadamOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "nadam";
 
-  template <class O = NadamOptions> static constexpr auto fields() {
-    return option_rows(
-        option<&O::learning_rate>("Length of a step: a number or a schedule."),
-        option<&O::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-        option<&O::beta_2>("Decay of the average of their squares, from 0 to 1."),
-        option<&O::epsilon>("Small number that avoids a division by 0."),
-        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<O>());
-  }
+  template <class O = NadamOptions> static constexpr auto fields() { return moment_fields<O>(); }
 };
 struct LambOptions {
   LearningRate learning_rate = 0.001;
@@ -103,15 +106,7 @@ struct LambOptions {
   std::optional<std::int64_t> gradient_accumulation_steps = {};
   std::string name = "lamb";
 
-  template <class O = LambOptions> static constexpr auto fields() {
-    return option_rows(
-        option<&O::learning_rate>("Length of a step: a number or a schedule."),
-        option<&O::beta_1>("Decay of the average of the gradients, from 0 to 1."),
-        option<&O::beta_2>("Decay of the average of their squares, from 0 to 1."),
-        option<&O::epsilon>("Small number that avoids a division by 0."),
-        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<O>());
-  }
+  template <class O = LambOptions> static constexpr auto fields() { return moment_fields<O>(); }
 };
 
 // Steps by m, the average of the gradients, and v, that of their squares. Each throws Error(value) for a beta outside

@@ -13,13 +13,12 @@ struct MultiOptimizerOptions {
   std::string name = "multi_optimizer";
 
   template <class O = MultiOptimizerOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::default_optimizer>("Optimizer of all variables without another one.", Need::required),
-        option<&Options::optimizer_map>("Optimizers by the name of a variable, or by a regular expression that matches "
-                                        "the whole name, such as \"dense/.*\"."),
-        option<&Options::loss_scale_factor>("Factor of the loss, by which gradients are divided."),
-        option<&Options::name>("Name of the optimizer."));
+        option<&O::default_optimizer>("Optimizer of all variables without another one.", Need::required),
+        option<&O::optimizer_map>("Optimizers by the name of a variable, or by a regular expression that matches "
+                                  "the whole name, such as \"dense/.*\"."),
+        option<&O::loss_scale_factor>("Factor of the loss, by which gradients are divided."),
+        option<&O::name>("Name of the optimizer."));
   }
 };
 

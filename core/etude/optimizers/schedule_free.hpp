@@ -17,15 +17,14 @@ struct ScheduleFreeAdamWOptions {
   std::string name = "schedule_free_adamw";
 
   template <class O = ScheduleFreeAdamWOptions> static constexpr auto fields() {
-    using Options = O;
     return option_rows(
-        option<&Options::learning_rate>("Length of a step: a number or a schedule."),
-        option<&Options::beta_1>("Share of the average in the variables, above 0 and up to 1."),
-        option<&Options::beta_2>("Decay of the average of squares of gradients, from 0 to 1."),
-        option<&Options::epsilon>("Small number that avoids a division by 0."),
-        option<&Options::warmup_steps>("Steps over which the learning rate grows to its value."),
-        option<&Options::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
-        optimizer_fields<Options>());
+        option<&O::learning_rate>("Length of a step: a number or a schedule."),
+        option<&O::beta_1>("Share of the average in the variables, above 0 and up to 1."),
+        option<&O::beta_2>("Decay of the average of squares of gradients, from 0 to 1."),
+        option<&O::epsilon>("Small number that avoids a division by 0."),
+        option<&O::warmup_steps>("Steps over which the learning rate grows to its value."),
+        option<&O::weight_decay>("Fraction of each variable that a step subtracts, times the learning rate."),
+        optimizer_fields<O>());
   }
 };
 

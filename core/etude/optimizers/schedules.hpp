@@ -112,13 +112,12 @@ struct LinearCosineDecayOptions {
   std::string name = "LinearCosineDecay";
 
   template <class O = LinearCosineDecayOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::initial_learning_rate>("Learning rate of the first step.", Need::required),
-                       option<&Options::decay_steps>("Steps over which it decays.", Need::required),
-                       option<&Options::num_periods>("Periods of the cosine over all steps."),
-                       option<&Options::alpha>("Number that is added to the line."),
-                       option<&Options::beta>("Number that is added to the product of line and cosine."),
-                       option<&Options::name>("Name of the schedule."));
+    return option_rows(option<&O::initial_learning_rate>("Learning rate of the first step.", Need::required),
+                       option<&O::decay_steps>("Steps over which it decays.", Need::required),
+                       option<&O::num_periods>("Periods of the cosine over all steps."),
+                       option<&O::alpha>("Number that is added to the line."),
+                       option<&O::beta>("Number that is added to the product of line and cosine."),
+                       option<&O::name>("Name of the schedule."));
   }
 };
 struct NoisyLinearCosineDecayOptions {
@@ -130,16 +129,15 @@ struct NoisyLinearCosineDecayOptions {
   std::string name = "NoisyLinearCosineDecay";
 
   template <class O = NoisyLinearCosineDecayOptions> static constexpr auto fields() {
-    using Options = O;
-    return option_rows(option<&Options::initial_learning_rate>("Learning rate of the first step.", Need::required),
-                       option<&Options::decay_steps>("Steps over which it decays.", Need::required),
-                       option<&Options::initial_variance>("Variance of the noise in the first step."),
-                       option<&Options::variance_decay>("The variance is divided by (1 + step) to this power."),
-                       option<&Options::num_periods>("Periods of the cosine over all steps."),
-                       option<&Options::alpha>("Number that is added to the line."),
-                       option<&Options::beta>("Number that is added to the product of line and cosine."),
-                       option<&Options::seed>("Seed of the random draws. Default: derived from the global seed."),
-                       option<&Options::name>("Name of the schedule."));
+    return option_rows(option<&O::initial_learning_rate>("Learning rate of the first step.", Need::required),
+                       option<&O::decay_steps>("Steps over which it decays.", Need::required),
+                       option<&O::initial_variance>("Variance of the noise in the first step."),
+                       option<&O::variance_decay>("The variance is divided by (1 + step) to this power."),
+                       option<&O::num_periods>("Periods of the cosine over all steps."),
+                       option<&O::alpha>("Number that is added to the line."),
+                       option<&O::beta>("Number that is added to the product of line and cosine."),
+                       option<&O::seed>("Seed of the random draws. Default: derived from the global seed."),
+                       option<&O::name>("Name of the schedule."));
   }
 };
 
