@@ -23,9 +23,13 @@ with open(os.environ["STUB_LOG"], "a") as log:
 PROGRAMS = {
     "nvidia-smi": 'print("NVIDIA H100, 580.1, 81559 MiB, 1980 MHz")',
     "compute-sanitizer": 'print("========= ERROR SUMMARY: 0 errors")\nsys.exit("racecheck" in words and "second, of two" in words[-1])',
-    "ncu": 'print("\\"ID\\",\\"gemm\\"")',
+    "ncu": 'print("\\"ID\\",\\"gemm\\"" if "--csv" in words else "  <0,epoch>\\n  <1,step>\\n  <2,run>\\n  <3,Gemm>")',
     "etude_gpu_tests": 'print("first\\nsecond, of two" if "--list-tests" in words else "All tests passed")',
     "etude_tests": 'print("All tests passed")',
+    "etude_gloo_tests": 'print("All tests passed")',
+    "etude_continuity": '''
+first = int(words[2]) if words[0] == "train" else 0
+print(json.dumps({"batches": 1, "loss": [0.1 * (9 - epoch) for epoch in range(first, 4)]}) if len(words) != 3 else "{}")''',
     "etude_gpu_peak": f'''
 if os.environ.get("NO_CUBLASLT") and os.environ.get("ETUDE_CUBLASLT") != "0":
     sys.exit("[etude_gpu_peak] no cuBLASLt - expected the vendor's products - install it, or set ETUDE_CUBLASLT=0.")
@@ -100,7 +104,7 @@ class Harness(unittest.TestCase):
                     with open(os.path.join(folder, name), encoding="utf-8") as file:
                         compile(file.read(), name, "exec")
 
-    def test_without_a_phase_all_but_profile_run_and_leave_their_results(self):
+    def test_without_a_phase_those_that_need_no_name_run_and_leave_their_results(self):
         ended = self.run_phases()
         self.assertEqual(ended.returncode, 1, ended.stderr)  # racecheck has a finding
         self.assertEqual(sorted(name for name in os.listdir(self.results)),
@@ -116,6 +120,24 @@ class Harness(unittest.TestCase):
         vendors = [(variables.get("ETUDE_CUBLASLT"), variables.get("ETUDE_CUDNN"))
                    for words, variables in self.calls("etude_gpu_tests") if words == ["[parity]"]]
         self.assertEqual(vendors, [(None, None), ("0", "0")])
+
+    def test_moves_workers_and_ranges_run_on_the_gpu_if_they_are_asked_for(self):
+        ended = self.run_phases("continuity", "workers", "ranges")
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        self.assertIn("continuity: 15 passed, 0 failed", ended.stdout)
+        self.assertIn("workers: 7 passed, 0 failed", ended.stdout)
+        self.assertIn("ranges: 3 passed, 0 failed", ended.stdout)
+        devices = [(words[0], variables["ETUDE_DEVICE"]) for words, variables in self.calls("etude_continuity")]
+        self.assertEqual(devices.count(("train", "/gpu:0")), 2)
+        self.assertEqual(devices.count(("resume", "/gpu:0")), 2)
+        self.assertEqual({variables["ETUDE_DEVICE"] for _, variables in self.calls("etude_gloo_tests")}, {"/gpu:0"})
+
+    def test_losses_that_a_move_changes_are_a_failure(self):
+        body = PROGRAMS["etude_continuity"].replace("0.1 *", "(0.1 if os.environ['ETUDE_DEVICE'] == '/cpu:0' else 0.2) *")
+        self.program(os.path.join(self.root, "bin"), "etude_continuity", body)
+        ended = self.run_phases("continuity")
+        self.assertEqual(ended.returncode, 1)
+        self.assertIn("failed: backup: the last losses", ended.stdout)
 
     def test_without_cublaslt_no_phase_runs_unless_it_is_disabled(self):
         ended = self.run_phases("parity", NO_CUBLASLT="1")

@@ -1,5 +1,5 @@
 """phases.py BIN [--budget SECONDS] [PHASE [ARG…]]…  runs phases on a GPU, with the programs in BIN; without a PHASE all but
-profile:
+profile, continuity, workers and ranges:
 
   peak                  the peak rates of the GPU: products, copies, launches, graphs
   parity                every op: GPU against processor, with the vendor's libraries and with Étude's kernels only
@@ -7,6 +7,9 @@ profile:
   sanitizer [TOOL…]     compute-sanitizer on whole models: memcheck, initcheck, synccheck, racecheck, with equal times
   bench [ARG…]          the workloads compared with PyTorch and JAX; ARG: arguments of bench.py
   profile [WORKLOAD…]   the time of a step, kernel by kernel; with ncu too, if installed
+  continuity            trainings that move between the processor and the GPU have the losses of one that stays
+  workers               several processes that train one model, all on one GPU
+  ranges                the profiler's trace, and its ranges in ncu
 
 A phase ends within ten minutes; with --budget all phases of the call end within SECONDS. It prints a summary
 line at its end and writes PHASE.json into the folder ETUDE_RESULTS (build/gpu-results). Exits with 1 if one of
@@ -29,6 +32,7 @@ LIMIT = 570  # seconds of a phase, at most
 LEAST = 5  # seconds that a command needs at least
 KEPT_LINES = 40
 PASSED, LEFT_OUT, SKIPPED = "passed", "left out: no time", "skipped: "
+OPTIONAL = ("profile", "continuity", "workers", "ranges")
 METRICS = ("gpu__time_duration.sum", "dram__bytes_read.sum", "dram__bytes_write.sum",
            "dram__throughput.avg.pct_of_peak_sustained_elapsed", "sm__throughput.avg.pct_of_peak_sustained_elapsed")
 
@@ -103,6 +107,9 @@ class Phase:
             run["results"] = found if results else json.loads(found[0])
         self.runs.append(run)
         return ended
+
+    def expect(self, what, holds):
+        return self.note(what, PASSED if holds else "was expected")
 
     def note(self, command, ended):
         print(f"{ended}: {command}" if command else ended, flush=True)
@@ -186,7 +193,63 @@ def profile(phase, bin, workloads):
                   "--launch-count", "40", f"{bin}/etude_bench", "--steps", "40", workload, until=60, keeps=400, **variables)
 
 
-PHASES = {function.__name__: function for function in (peak, parity, training, sanitizer, bench, profile)}
+def on_gpu(bin):
+    return {"ETUDE_DEVICE_LIBRARY": f"{bin}/libetude_cuda.so", "ETUDE_DEVICE": "/gpu:0"}
+
+
+def continuity(phase, bin, _):
+    cpu, gpu = {"ETUDE_DEVICE": "/cpu:0"}, on_gpu(bin)
+    with tempfile.TemporaryDirectory() as folder:
+        def losses(*parts):
+            """The losses of the last part. A part: the device, and the arguments of the program."""
+            for device, *words in parts:
+                phase.run(f"{bin}/etude_continuity", *words, **device)
+            return phase.runs[-1].get("results", {}).get("loss", [])
+
+        def expect_losses(of, moved, expected):
+            if phase.left() >= LEAST:  # otherwise parts were left out
+                phase.expect(f"{of}: the last losses {moved} of {expected}", moved and are_close(moved, expected[-len(moved):]))
+
+        for saved in ("model", "model.keras"):
+            stays, moves = f"{folder}/stays-{saved}", f"{folder}/moves-{saved}"
+            expected = losses((cpu, "train", stays, "0", "4"))
+            moved = losses((cpu, "train", moves, "0", "1"), (gpu, "train", moves, "1", "3"), (cpu, "train", moves, "3", "4"))
+            expect_losses(saved, moved, expected)
+        expected = losses((cpu, "resume", f"{folder}/stays"))
+        moved = losses((gpu, "resume", f"{folder}/moves", "7"), (cpu, "resume", f"{folder}/moves", "6"),
+                       (gpu, "resume", f"{folder}/moves"))
+        expect_losses("backup", moved, expected)
+
+
+def are_close(a, b):
+    return len(a) == len(b) > 0 and all(abs(one - other) <= 1e-5 for one, other in zip(a, b))
+
+
+def workers(phase, bin, _):
+    """Each process is a child of the test, so all of them use one GPU."""
+    program = f"{bin}/etude_gloo_tests"
+    if not os.path.exists(program):
+        return phase.skip("etude_gloo_tests is not in the bundle")
+    libraries = {"LD_LIBRARY_PATH": f"{bin}/lib:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+    for tests in ("multi-worker: fit\\, evaluate*", "multi-worker: Adam*", "multi-worker: gradients*", "multi-worker: logs*",
+                  "multi-worker: a function*", "multi-worker: gather*", "multi-worker: fit ends*"):
+        phase.run(program, tests, **on_gpu(bin), **libraries)
+
+
+def ranges(phase, bin, _):
+    tests = "profiler: instructions are within*,profiler: only steps*,profiler: training has*"
+    phase.run(f"{bin}/etude_tests", tests, **on_gpu(bin))
+    if not shutil.which("ncu"):
+        return phase.skip("ncu is not installed")
+    phase.run("ncu", "--clock-control", "none", "--nvtx", "--metrics", "gpu__time_duration.sum", "--launch-count", "40",
+              f"{bin}/etude_tests", "profiler: only steps*", keeps=2000, **on_gpu(bin))
+    # Each launch is printed with its stack of ranges: a line <DEPTH,NAME> for each.
+    found = {line.strip() for line in phase.runs[-1]["last_lines"]}
+    missing = {"<0,epoch>", "<1,step>", "<2,run>", "<3,Gemm>"} - found
+    phase.expect(f"ranges in ncu; missing: {sorted(missing)}", not missing)
+
+
+PHASES = {function.__name__: function for function in (peak, parity, training, sanitizer, bench, profile, continuity, workers, ranges)}
 
 
 def main(bin, words):
@@ -207,7 +270,7 @@ def main(bin, words):
     for library, path in machine["libraries"].items():
         print(f"{library}: {path}")
     passed = True
-    for name, arguments in wanted or [(name, []) for name in PHASES if name != "profile"]:
+    for name, arguments in wanted or [(name, []) for name in PHASES if name not in OPTIONAL]:
         phase = Phase(name, min(LIMIT, ends - time.monotonic()) if budget else LIMIT)
         PHASES[name](phase, bin, arguments)
         passed &= phase.end(machine)
