@@ -46,6 +46,8 @@ class Cuda : public Device {
   std::size_t free_memory() const override { return runtime_->free_memory(); }
   bool reaches(const Storage& storage) const override;
   std::shared_ptr<Storage> allocate(std::size_t bytes) override;
+  void download(void* to, const std::byte* from, std::size_t bytes) override { runtime_->download(to, from, bytes); }
+  void upload(std::byte* to, const void* from, std::size_t bytes) override { runtime_->upload(to, from, bytes); }
   std::size_t workspace(const Instruction&) const override;
   /// A thread has 255 registers. The rest hold addresses and intermediate results.
   std::int64_t most_live_numbers() const override { return 160; }
@@ -60,6 +62,9 @@ class Cuda : public Device {
   /// NCCL, for distinct GPUs of this machine. Throws Error(value) for other devices, Error(state) if NCCL is not
   /// installed.
   std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const override;
+  /// A range of NVTX.
+  void begin_range(std::string_view name) override { runtime_->begin_range(std::string(name).c_str()); }
+  void end_range() override { runtime_->end_range(); }
   void prepare(std::span<Instruction> instructions) override;
   void replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) override;
   void run(const Instruction&, Addresses) override;

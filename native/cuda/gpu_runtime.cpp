@@ -1,6 +1,10 @@
 #include "cuda/gpu_runtime.hpp"
 
 #include <cuda_runtime.h>
+#if __has_include(<nvtx3/nvToolsExt.h>)  // some packages of CUDA's compiler lack it
+#include <nvtx3/nvToolsExt.h>
+#define ETUDE_NVTX
+#endif
 
 #include <algorithm>
 #include <limits>
@@ -227,6 +231,10 @@ class GpuRuntime : public Runtime {
     const Turn turn(*this);
     expect(cudaStreamSynchronize(stream_), "what was queued");
   }
+#ifdef ETUDE_NVTX
+  void begin_range(const char* name) override { nvtxRangePushA(name); }
+  void end_range() override { nvtxRangePop(); }
+#endif
 
  private:
   /// Exclusive use of the stream by a thread. The current device is a property of each thread.

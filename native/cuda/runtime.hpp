@@ -124,6 +124,10 @@ class Runtime {
   virtual std::unique_ptr<SideQueue> side_queue() = 0;
   /// Returns when all queued work is done.
   virtual void wait() = 0;
+
+  /// Begins a range of the calling thread's work, which the vendor's profilers show, and ends the innermost one.
+  virtual void begin_range(const char* name) { static_cast<void>(name); }
+  virtual void end_range() {}
 };
 
 }  // namespace etude::cuda

@@ -60,6 +60,9 @@ class ElasticWorkers : public Workers, public Membership {
   bool elastic() const override { return true; }
   Membership* membership() override { return over_ ? nullptr : this; }
   void all_reduce(std::span<const ReplicaSum> bucket) override { current_->all_reduce(bucket); }
+  std::size_t bucket_bytes() const override { return current_->bucket_bytes(); }
+  void start(std::span<const ReplicaSum> bucket, int number) override { current_->start(bucket, number); }
+  void await(int number, std::size_t replica) override { current_->await(number, replica); }
   void broadcast(std::span<std::byte> memory) override { current_->broadcast(memory); }
   void all_gather(std::span<const std::byte> own, std::span<const std::size_t> sizes, std::byte* all) override {
     current_->all_gather(own, sizes, all);

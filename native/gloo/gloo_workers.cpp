@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <utility>
 
 #include "gloo/rendezvous.hpp"
+#include "gloo/sum_thread.hpp"
 
 // Workers by Gloo over TCP, and by a rendezvous at the chief's address.
 namespace etude {
@@ -25,6 +27,9 @@ using std::chrono::steady_clock;
 
 /// Values that are summed together, if there are several: they are copied into one buffer.
 constexpr std::size_t most_fused_bytes = 25 << 20;
+
+/// The least bytes of a sum that runs beside the backward pass. The time of smaller ones is mostly latency.
+constexpr std::size_t usual_bucket_bytes = 1 << 20;
 
 /// While it exists, this thread, and threads that it starts, get no SIGPIPE. Gloo writes to connections that may have
 /// ended, which would end the process.
@@ -59,7 +64,10 @@ std::string cause_of(const std::exception& error) {
 class GlooWorkers : public Workers {
  public:
   GlooWorkers(const Cluster& cluster, const WorkerOptions& options, std::shared_ptr<Alarm> alarm, bool serves)
-      : cluster_(cluster), serves_(serves), alarm_(std::move(alarm)) {
+      : cluster_(cluster),
+        serves_(serves),
+        bucket_bytes_(options.bytes_per_pack ? options.bytes_per_pack : usual_bucket_bytes),
+        alarm_(std::move(alarm)) {
     if (cluster.size == 1) return;
     const auto deadline = steady_clock::now() + options.connect_timeout;
     const std::optional<sockets::Address> chief = sockets::parse_address(cluster.chief);
@@ -91,6 +99,7 @@ class GlooWorkers : public Workers {
   }
 
   ~GlooWorkers() override {
+    started_.await_all();
     const WithoutPipeSignal quiet;
     context_.reset();
   }
@@ -100,17 +109,23 @@ class GlooWorkers : public Workers {
   int count() const override { return cluster_.size; }
 
   void all_reduce(std::span<const ReplicaSum> bucket) override {
-    run("all_reduce", [&] {
-      while (!bucket.empty()) {
-        const std::size_t fused = fusible(bucket);
-        visit_dtype(bucket.front().dtype, [&]<class T>(T) { sum<T>(bucket.first(fused)); });
-        bucket = bucket.subspan(fused);
-      }
-    });
+    started_.await_all();
+    run("all_reduce", [&] { sum_all(bucket); });
+  }
+
+  std::size_t bucket_bytes() const override { return cluster_.size > 1 ? bucket_bytes_ : 0; }
+  void start(std::span<const ReplicaSum> bucket, int number) override { started_.start(bucket, number); }
+  void await(int number, std::size_t) override {
+    started_.await(number);
+    if (!has_failed_) return;
+    const std::lock_guard lock(mutex_);
+    if (failure_) throw CollectiveError(*failure_);
+    throw CollectiveError(-1, "all_reduce", cluster_.generation, "not enough memory for the error");
   }
 
   void broadcast(std::span<std::byte> memory) override {
     if (memory.empty()) return;
+    started_.await_all();
     run("broadcast", [&] {
       if (!context_) return;
       gloo::BroadcastOptions options(context_);
@@ -123,6 +138,7 @@ class GlooWorkers : public Workers {
 
   void all_gather(std::span<const std::byte> own, std::span<const std::size_t> sizes, std::byte* all) override {
     if (std::ranges::all_of(sizes, [](std::size_t size) { return size == 0; })) return;
+    started_.await_all();
     run("all_gather", [&] {
       if (!context_) {
         std::ranges::copy(own, all);
@@ -150,6 +166,23 @@ class GlooWorkers : public Workers {
            bytes + bytes_of(bucket[count]) <= most_fused_bytes)
       bytes += bytes_of(bucket[count++]);
     return count;
+  }
+
+  void sum_all(std::span<const ReplicaSum> bucket) {
+    while (!bucket.empty()) {
+      const std::size_t fused = fusible(bucket);
+      visit_dtype(bucket.front().dtype, [&]<class T>(T) { sum<T>(bucket.first(fused)); });
+      bucket = bucket.subspan(fused);
+    }
+  }
+
+  /// The same on the thread of started sums. await() throws the error.
+  void sum_started(std::span<const ReplicaSum> bucket) {
+    try {
+      run("all_reduce", [&] { sum_all(bucket); });
+    } catch (const std::exception&) {
+      has_failed_ = true;
+    }
   }
 
   template <class T> void sum(std::span<const ReplicaSum> values) {
@@ -219,6 +252,7 @@ class GlooWorkers : public Workers {
 
   Cluster cluster_;
   bool serves_;
+  std::size_t bucket_bytes_;
   std::mutex mutex_;  ///< Models on several threads may share a strategy.
   std::unique_ptr<RendezvousServer> server_;
   std::shared_ptr<RendezvousClient> client_;
@@ -227,6 +261,8 @@ class GlooWorkers : public Workers {
   std::vector<std::byte> fused_;
   std::uint32_t tag_ = 0;
   std::optional<CollectiveError> failure_;
+  std::atomic<bool> has_failed_ = false;  ///< a sum that was started has failed
+  SumThread started_{[this](std::span<const ReplicaSum> bucket) { sum_started(bucket); }};
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ namespace {
   const std::string config = R"({"cluster": {"worker": )" + cluster + R"(}, "task": {"type": "worker", "index": )" +
                              std::to_string(rank) + "}}";
   ::setenv("TF_CONFIG", config.c_str(), 1);
+  ::setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
   ::setenv("ETUDE_RESTARTS", std::to_string(run.restarts).c_str(), 1);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // if the launcher is killed
   if (::getppid() != parent) ::_exit(exit_not_started);

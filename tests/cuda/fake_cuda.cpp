@@ -66,6 +66,23 @@ const char* cudaGetErrorString(cudaError_t error) {
                                                       : "invalid argument";
 }
 
+int nvtxRangePushA(const char* message) {
+  const std::lock_guard lock(state.mutex);
+  auto& [begun, open] = state.ranges;
+  std::string path;
+  for (const std::string& outer : open) path += outer + '/';
+  begun.push_back(path + message);
+  open.emplace_back(message);
+  return static_cast<int>(open.size()) - 1;
+}
+int nvtxRangePop() {
+  const std::lock_guard lock(state.mutex);
+  std::vector<std::string>& open = state.ranges.open;
+  if (open.empty()) return -1;
+  open.pop_back();
+  return static_cast<int>(open.size());
+}
+
 cudaError_t cudaGetLastError() { return std::exchange(last_error, cudaSuccess); }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {

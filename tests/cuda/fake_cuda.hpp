@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cuda/choices.hpp"
 #include "cuda/nccl.hpp"
@@ -42,6 +43,13 @@ bool reaches(int gpu, const std::byte* memory);
 std::size_t reservations();
 /// The bytes that were uploaded so far.
 std::size_t uploaded();
+
+/// NVTX's ranges.
+struct Ranges {
+  std::vector<std::string> begun;  ///< all so far, each with the names of those around it: "epoch/step"
+  std::vector<std::string> open;   ///< names, the innermost last
+};
+Ranges& ranges();
 
 enum class Fault {
   no_memory,         ///< once

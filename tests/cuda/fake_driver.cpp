@@ -202,6 +202,7 @@ bool fake::reaches(int gpu, const std::byte* memory) {
 }
 std::size_t fake::reservations() { return state.reservations; }
 std::size_t fake::uploaded() { return state.uploaded; }
+fake::Ranges& fake::ranges() { return state.ranges; }
 void fake::fail_call(std::int64_t number, Fault fault) {
   const bool in_queue = fault == Fault::lost_in_queue;
   state.calls_to_fault = in_queue ? 0 : number;

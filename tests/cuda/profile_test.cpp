@@ -18,6 +18,17 @@ namespace fake = testing::fake;
 using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::StartsWith;
 
+namespace {
+
+class NoFile : public FileSink {
+ public:
+  bool empty() const override { return true; }
+  void append(std::string_view) override {}
+  void flush() override {}
+};
+
+}  // namespace
+
 TEST_CASE("a profile lists calls and times of the GPU by name, the longest first", "[cuda]") {
   const std::unique_ptr<cuda::Runtime> gpu = fake::runtime();
   std::byte* const memory = gpu->allocate(64);
@@ -67,6 +78,26 @@ TEST_CASE("ETUDE_PROFILE=1 times each kernel and program of a training, without 
     return weights_of(*model);
   };
   CHECK(weights(true) == weights(false));
+}
+
+TEST_CASE("the profiler's steps and instructions are ranges of NVTX on a GPU", "[cuda]") {
+  Cuda device("/gpu:0", std::make_unique<CountingRuntime>(fake::runtime()));
+  fake::ranges() = {};
+  const auto profiler = callbacks::profiler(
+      {.filepath = "trace.json", .profiling_start = 1, .profiling_end = 2, .open = [](const std::string&, bool) {
+         return std::make_unique<NoFile>();
+       }});
+  const auto model = trained(kinds[0], std::make_shared<OneDeviceStrategy>(device), {.callbacks = {profiler}});
+  const auto& [begun, open] = fake::ranges();
+  CHECK(open.empty());
+  const auto count = [&](const std::string& path) { return std::ranges::count(begun, path); };
+  CHECK(count("epoch") >= 1);
+  CHECK(count("epoch/step") == 1);
+  CHECK(count("epoch/step/run") == 1);
+  CHECK(count("epoch/step/run/Gemm") >= 1);
+  fake::ranges() = {};
+  trained(kinds[0], std::make_shared<OneDeviceStrategy>(device));
+  CHECK(fake::ranges().begun.empty());
 }
 
 }  // namespace etude

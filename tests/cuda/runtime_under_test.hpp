@@ -64,6 +64,8 @@ class PassingRuntime : public cuda::Runtime {
   CUstream_st* stream() override { return runtime_->stream(); }
   std::unique_ptr<cuda::SideQueue> side_queue() override { return runtime_->side_queue(); }
   void wait() override { runtime_->wait(); }
+  void begin_range(const char* name) override { runtime_->begin_range(name); }
+  void end_range() override { runtime_->end_range(); }
 
  private:
   std::unique_ptr<cuda::Runtime> runtime_;

@@ -151,6 +151,7 @@ class MembershipProcess {
   std::shared_ptr<Workers> connect(int rank, int size,
                                    WorkerOptions options = {.timeout = std::chrono::seconds(20)}) const {
     options.connect_timeout = std::chrono::seconds(20);
+    options.bytes_per_pack = packs_of_tests;
     return connect_workers({.rank = rank, .size = size, .membership = address_}, options);
   }
   const std::string& address() const { return address_; }

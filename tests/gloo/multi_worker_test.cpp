@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "processes.hpp"
+#include "separate_device.hpp"
 
 // MultiWorkerMirroredStrategy: several processes give the numbers of one, and hold the same bits after every step.
 namespace etude {
@@ -74,9 +75,10 @@ const std::vector<Scenario>& scenarios() {
 
 /// Trains, evaluates and predicts. The weights, losses, metrics and predictions, and a number for the bits after each
 /// step, which are the last `steps` numbers.
-std::vector<float> numbers_of(const Scenario& scenario) {
+std::vector<float> numbers_of(const Scenario& scenario, std::int64_t steps_per_execution = 1) {
   Sequential model(scenario.layers());
-  model.compile({.optimizer = scenario.optimizer, .loss = "mse", .metrics = {"mae"}});
+  model.compile(
+      {.optimizer = scenario.optimizer, .loss = "mse", .metrics = {"mae"}, .steps_per_execution = steps_per_execution});
   const Tensor x = waves({rows, 5}), y = waves({rows, 1}).clone();
   Tensor weights({rows});
   for (std::size_t i = 0; i < rows; ++i) weights.data<float>()[i] = static_cast<float>(1 + i % 3);
@@ -147,6 +149,97 @@ TEST_CASE("multi-worker: fit, evaluate and predict give the numbers of one proce
     farthest = distance <= farthest ? farthest : distance;  // NaN propagates
   }
   CHECK(farthest < (index == 0 ? 1e-6f : 1e-5f));
+}
+
+TEST_CASE("multi-worker: devices with their own memory give the same bits as processors", "[gloo]") {
+  const auto [count, index] = GENERATE(std::pair(2, 0), std::pair(2, 1), std::pair(3, 2));
+  const std::int64_t steps_per_execution = GENERATE(1, 3);
+  CAPTURE(count, index, steps_per_execution);
+  const auto run = [&](bool separate, std::size_t bytes_per_pack) {
+    const std::string chief = free_address();
+    return run_processes(count, [&](int rank) {
+      SeparateDevice device;
+      Device& usual = default_device();
+      if (separate) set_default_device(device);
+      const auto workers = connect_workers({.rank = rank, .size = count, .chief = chief},
+                                           {.timeout = std::chrono::seconds(15), .bytes_per_pack = bytes_per_pack});
+      set_random_seed(3);
+      const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers);
+      const auto scope = strategy->scope();
+      const Scenario& scenario = scenarios()[static_cast<std::size_t>(index)];
+      std::string report = report_of(numbers_of(scenario, steps_per_execution));
+      set_default_device(usual);
+      return report;
+    });
+  };
+  for (const std::size_t bytes_per_pack : {0, 1}) {
+    const Reports expected = run(false, bytes_per_pack), got = run(true, bytes_per_pack);
+    REQUIRE(expected.front().size() > 4 * rows);
+    CHECK((got == expected));
+  }
+}
+
+TEST_CASE("multi-worker: processes with other packs follow rank 0", "[gloo]") {
+  const auto run = [](std::size_t first, std::size_t second) {
+    const std::string chief = free_address();
+    return run_processes(2, [&](int rank) {
+      const auto workers =
+          connect_workers({.rank = rank, .size = 2, .chief = chief},
+                          {.timeout = std::chrono::seconds(15), .bytes_per_pack = rank == 0 ? first : second});
+      set_random_seed(3);
+      const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers);
+      const auto scope = strategy->scope();
+      return report_of(numbers_of(scenarios().front()));
+    });
+  };
+  constexpr std::size_t one_pack = std::size_t{1} << 30;
+  const Reports expected = run(1, 1), got = run(1, one_pack);
+  REQUIRE(expected.front().size() > 4 * rows);
+  CHECK((got == expected));
+}
+
+TEST_CASE("multi-worker: gradients that are summed in several packs during the backward pass give the same numbers",
+          "[gloo]") {
+  const int count = GENERATE(2, 3);
+  CAPTURE(count);
+  constexpr std::size_t one_pack = std::size_t{1} << 40;
+  const auto run = [&](std::size_t bytes_per_pack) {
+    const std::string chief = free_address();
+    return run_processes(count, [&](int rank) {
+      const auto workers = connect_workers({.rank = rank, .size = count, .chief = chief},
+                                           {.timeout = std::chrono::seconds(15), .bytes_per_pack = bytes_per_pack});
+      set_random_seed(3);
+      const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers);
+      const auto scope = strategy->scope();
+      Sequential model({layers::dense({.units = 8, .activation = "tanh"}), layers::dense({.units = 8}),
+                        layers::batch_normalization({.synchronized = true}), layers::dense({.units = 1})});
+      model.compile({.optimizer = "sgd", .loss = "mse"});
+      constexpr std::int64_t whole_batches = 3 * batch_size;
+      model.fit(waves({whole_batches, 5}), waves({whole_batches, 1}),
+                {.batch_size = batch_size, .epochs = 3, .verbose = 0});
+      std::vector<float> all;
+      for (const Tensor& weight : model.get_weights()) {
+        const auto data = weight.data<float>();
+        all.insert(all.end(), data.begin(), data.end());
+      }
+      const std::string plan = model.explain();
+      for (std::size_t at = 0; (at = plan.find("AllReduce", at)) != std::string::npos; ++at) all.push_back(1);
+      return report_of(all);
+    });
+  };
+  const Reports packed = run(1), whole = run(one_pack);
+  for (const std::string& report : packed) CHECK((report == packed.front()));
+  CHECK((run(1) == packed));
+  const std::vector<float> a = numbers_in(packed.front()), b = numbers_in(whole.front());
+  REQUIRE(a.size() > b.size() + 4);  // more sums
+  const std::size_t weights = 8 * 5 + 8 + 8 * 8 + 8 + 4 * 8 + 8 + 1;
+  REQUIRE(b.size() > weights);
+  float farthest = 0;
+  for (std::size_t i = 0; i < weights; ++i) {
+    const float distance = std::abs(a[i] - b[i]);
+    farthest = distance <= farthest ? farthest : distance;  // NaN propagates
+  }
+  CHECK(farthest <= (count == 2 ? 0.0f : 1e-6f));  // two summands have one order
 }
 
 TEST_CASE("multi-worker: Adam in float64 gives the weights of one process, to 1e-9 after 100 steps, with masked steps",
@@ -256,7 +349,8 @@ TEST_CASE("multi-worker: another model, or other data, in one of the processes i
   for (const std::string& report : models) CHECK_THAT(report, ContainsSubstring("the same model in all processes"));
   const Reports data =
       run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) { return fit(4, 8 + 2 * strategy.rank()); });
-  for (const std::string& report : data) CHECK_THAT(report, ContainsSubstring("the same data in all processes"));
+  for (const std::string& report : data)
+    CHECK_THAT(report, ContainsSubstring("data and WorkerOptions in all processes"));
 }
 
 TEST_CASE("multi-worker: BackupAndRestore, and a trial, continue in all processes after a signal to one of them",

@@ -28,6 +28,9 @@ namespace etude::testing {
 /// What a process returned; or "error: " and its exception; empty if it was killed.
 using Reports = std::vector<std::string>;
 
+/// WorkerOptions::bytes_per_pack, so that small models have several sums in a step.
+inline constexpr std::size_t packs_of_tests = 64;
+
 inline std::string free_address() {
   std::string reason;
   const sockets::Socket socket = sockets::listen_at({"127.0.0.1", "0"}, reason);

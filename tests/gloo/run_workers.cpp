@@ -9,8 +9,9 @@ Reports run_workers(int count, const std::function<std::string(const std::shared
   return run_processes(
       count,
       [&](int rank) {
-        return work(connect_workers({.rank = rank, .size = count, .chief = chief},
-                                    {.timeout = timeout, .connect_timeout = std::chrono::seconds(15)}));
+        return work(connect_workers(
+            {.rank = rank, .size = count, .chief = chief},
+            {.timeout = timeout, .connect_timeout = std::chrono::seconds(15), .bytes_per_pack = packs_of_tests}));
       },
       seconds, statuses);
 }

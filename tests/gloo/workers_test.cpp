@@ -41,21 +41,27 @@ template <class T> ReplicaSum sum_of(DType dtype, const std::vector<T>& part, st
 
 /// Sums until an operation fails, and calls `disturb` after a few sums. Returns "peer operation", and whether it took
 /// less than `most`.
-std::string report_of_failure(Workers& workers, const std::function<void()>& disturb, milliseconds most) {
+std::string report_of_failure(Workers& workers, const std::function<void()>& disturb, milliseconds most,
+                              bool starts = false) {
   std::vector<float> part = numbers(workers.rank(), 1000), sum(part.size());
   const ReplicaSum value = sum_of(DType::float32, part, sum);
+  const auto all_reduce = [&] {
+    if (!starts) return workers.all_reduce({&value, 1});
+    workers.start({&value, 1}, 0);
+    workers.await(0, 0);
+  };
   auto last = steady_clock::now();
   for (int i = 0;; ++i) {
     if (i == 5) disturb();
     try {
-      workers.all_reduce({&value, 1});
+      all_reduce();
       last = steady_clock::now();
     } catch (const CollectiveError& error) {
       const bool soon = steady_clock::now() - last < most;
       const std::string text = std::to_string(error.peer()) + ' ' + error.operation();
       try {
         workers.broadcast({});
-        workers.all_reduce({&value, 1});
+        all_reduce();
       } catch (const CollectiveError& again) {
         return text + (again.peer() == error.peer() ? "" : " then another") + (soon ? " soon" : " late");
       }
@@ -65,7 +71,8 @@ std::string report_of_failure(Workers& workers, const std::function<void()>& dis
 }
 
 /// The same of several processes. That of rank `victim` sends itself a signal after a few sums.
-Reports reports_of_failure(int count, int victim, int signal, milliseconds timeout, milliseconds most) {
+Reports reports_of_failure(int count, int victim, int signal, milliseconds timeout, milliseconds most,
+                           bool starts = false) {
   return run_workers(
       count,
       [=](const std::shared_ptr<Workers>& workers) {
@@ -74,7 +81,7 @@ Reports reports_of_failure(int count, int victim, int signal, milliseconds timeo
             [&] {
               if (workers->rank() == victim) ::raise(signal);
             },
-            most);
+            most, starts);
       },
       timeout, 8);
 }
@@ -118,6 +125,45 @@ TEST_CASE("workers: sums have the same bits in all processes and in every run, f
   std::memcpy(integers, first[0].data() + 4 * large + 12 + 16, 8);
   CHECK(integers[0] == count * (count - 1) / 2);
   CHECK(integers[1] == -7 * count);
+}
+
+TEST_CASE("workers: sums that are started are complete when they are awaited, and later operations follow them",
+          "[gloo]") {
+  const int count = GENERATE(2, 3);
+  CAPTURE(count);
+  constexpr std::size_t large = 70001;
+  const Reports reports = run_workers(count, [&](const std::shared_ptr<Workers>& workers) {
+    const int rank = workers->rank();
+    std::vector<float> a = numbers(rank, large), b = numbers(rank + 9, 100), sum_a(large), sum_b(100);
+    std::vector<float> expected_a(large), expected_b(100);
+    const ReplicaSum first = sum_of(DType::float32, a, sum_a), second = sum_of(DType::float32, b, sum_b);
+    const ReplicaSum blocking_first = sum_of(DType::float32, a, expected_a);
+    const ReplicaSum blocking_second = sum_of(DType::float32, b, expected_b);
+    workers->all_reduce({&blocking_first, 1});
+    workers->all_reduce({&blocking_second, 1});
+    const auto equal = [&] { return sum_a == expected_a && sum_b == expected_b ? "equal " : "different "; };
+    std::string report;
+    for (int step = 0; step < 20; ++step) {
+      sum_a.assign(large, 0);
+      sum_b.assign(100, 0);
+      workers->start({&first, 1}, 0);
+      workers->start({&second, 1}, 1);
+      workers->await(1, 0);
+      workers->await(0, 0);
+      report += equal();
+    }
+    sum_a.assign(large, 0);
+    sum_b.assign(100, 0);
+    workers->start({&first, 1}, 0);
+    workers->start({&second, 1}, 1);
+    std::string text = "from " + std::to_string(rank);
+    workers->broadcast(std::as_writable_bytes(std::span(text)));
+    report += equal();
+    return report + text;
+  });
+  std::string expected;
+  for (int i = 0; i < 21; ++i) expected += "equal ";
+  for (const std::string& report : reports) CHECK(report == expected + "from 0");
 }
 
 TEST_CASE("workers: a broadcast gives all processes the memory of rank 0, a gather that of all of them",
@@ -166,8 +212,10 @@ TEST_CASE("workers: sums, broadcasts and gathers of 28 MB give the right numbers
 
 TEST_CASE("workers: a killed process gives an error in all others within a second, which names it", "[gloo]") {
   const auto [count, victim] = GENERATE(std::pair(2, 0), std::pair(2, 1), std::pair(4, 0), std::pair(4, 2));
-  CAPTURE(count, victim);
-  const Reports reports = reports_of_failure(count, victim, SIGKILL, std::chrono::seconds(15), milliseconds(1000));
+  const bool starts = GENERATE(false, true);
+  CAPTURE(count, victim, starts);
+  const Reports reports =
+      reports_of_failure(count, victim, SIGKILL, std::chrono::seconds(15), milliseconds(1000), starts);
   for (int rank = 0; rank < count; ++rank)
     CHECK(reports[static_cast<std::size_t>(rank)] ==
           (rank == victim ? "" : std::to_string(victim) + " all_reduce soon"));
@@ -175,8 +223,9 @@ TEST_CASE("workers: a killed process gives an error in all others within a secon
 
 TEST_CASE("workers: a stopped process gives an error in all others after the deadline, which names it", "[gloo]") {
   const auto [count, victim] = GENERATE(std::pair(2, 1), std::pair(3, 0));
-  CAPTURE(count, victim);
-  const Reports reports = reports_of_failure(count, victim, SIGSTOP, milliseconds(500), milliseconds(5000));
+  const bool starts = GENERATE(false, true);
+  CAPTURE(count, victim, starts);
+  const Reports reports = reports_of_failure(count, victim, SIGSTOP, milliseconds(500), milliseconds(5000), starts);
   for (int rank = 0; rank < count; ++rank)
     CHECK(reports[static_cast<std::size_t>(rank)] ==
           (rank == victim ? "" : std::to_string(victim) + " all_reduce soon"));
@@ -382,6 +431,7 @@ TEST_CASE("etude-launch: each process has its rank, and the first failure ends a
   CHECK(launch("-n 3 --max-restarts 1 -- sh -c 'test $ETUDE_RESTARTS = 2'") == 1);
   CHECK(launch("-n 2 ./no_such_program") == 127);
   CHECK(launch("-n 2 -- sh -c 'test ${#ETUDE_SECRET} = 64'") == 0);
+  CHECK(launch("-n 2 -- sh -c 'case \"$TF_CONFIG\" in *\": $LOCAL_RANK}\"*) ;; *) exit 3;; esac'") == 0);
   // A signal that the launcher's parent ignores, as nohup does, does not end it: it starts the program again.
   std::signal(SIGHUP, SIG_IGN);
   CHECK(launch("-n 1 --max-restarts 1 -- sh -c 'kill -HUP $PPID; test $ETUDE_RESTARTS = 1'") == 0);

@@ -42,7 +42,8 @@ class Collective {
   /// The least bytes of a bucket if it can all-reduce concurrently with the replicas' work, by start() and await();
   /// else 0.
   virtual std::size_t bucket_bytes() const { return 0; }
-  /// Starts an all-reduce after the work that the replicas have queued. Until await(), parts and sums must not be used.
+  /// Starts an all-reduce after the work that the replicas have queued. Until await(), parts and sums must not be used,
+  /// and `bucket` must not change.
   /// `number` is the number of the bucket in the step; an earlier bucket of that number was awaited before.
   virtual void start(std::span<const ReplicaSum> bucket, int number) {
     static_cast<void>(number);

@@ -34,7 +34,8 @@ struct OperationalMetricsOptions {
 ///     replica_sync_ms           the mean time of the all-reduces in a step
 ///
 /// A GPU takes work from a queue. There, the times of steps are the times to enqueue them, unless something waits for
-/// their results. The time of all-reduces is the same, and is missing if they are part of a recorded step. Steps with
+/// their results. The time of all-reduces is the same, and is missing if they are part of a recorded step. With several
+/// processes it is the time that a step waits for sums, and on a GPU also for the work before them. Steps with
 /// compilation are excluded, unless an epoch has no others. A value is omitted until it is measured. Checkpoints that
 /// are written after this callback's on_epoch_end count for the next epoch.
 class OperationalMetrics : public Callback {

@@ -68,12 +68,13 @@ void Profiler::stop_watching() noexcept {
 
 void Profiler::begin(const char* name, std::string arguments) {
   events_.front()->forget_hooks();
+  events_.front()->begin(name);
   open_.push_back({name, std::move(arguments), monotonic_seconds()});
 }
 
 void Profiler::end(const std::string& more) {
   const Open& work = open_.back();
-  events_.front()->add(work.name, "loop", '{' + work.arguments + more + '}', work.began);
+  events_.front()->end(work.name, '{' + work.arguments + more + '}', work.began);
   open_.pop_back();
 }
 
@@ -121,6 +122,10 @@ void Profiler::on_epoch_end(int, Logs&) {
   if (!running_) return;
   events_.front()->add_hooks();
   end();
+}
+
+void Profiler::on_members_change() {
+  while (!open_.empty()) end();
 }
 
 void Profiler::on_train_end(Logs&) {

@@ -52,7 +52,8 @@ struct ProfilerOptions {
 ///
 /// A GPU takes work from a queue, and replays recorded steps. With `sync_timings`, the instructions of profiled steps
 /// are not replayed: each is launched alone, and its time ends when the GPU has run it. Without it, "run" is the time
-/// to enqueue a replay. A device whose memory can be read only later has no instructions in the trace either.
+/// to enqueue a replay. A device whose memory can be read only later has no instructions in the trace either. On an
+/// NVIDIA GPU the work, callbacks aside, is also in ranges of NVTX, which Nsight Systems and Nsight Compute show.
 ///
 /// The file is written when fit ends, also by an exception, and is complete or absent. Give a profiler to each process
 /// of several with a file of its own. Steps have the same results as without it. Other steps than those profiled take
@@ -81,6 +82,8 @@ class Profiler : public Callback {
   void on_test_batch_end(std::int64_t step, Logs&) override;
   void on_test_end(Logs&) override;
   void on_epoch_end(int epoch, Logs&) override;
+  /// Ends all work that has begun.
+  void on_members_change() override;
   /// Throws Error(io) if the file cannot be written.
   void on_train_end(Logs&) override;
   void release() noexcept override;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -63,6 +64,10 @@ struct WorkerOptions {
   /// The longest that a process may be silent, if processes may leave and join. It answers the server on a separate
   /// thread, so that only a process that is stopped, or whose machine is lost, is silent. It is removed.
   std::chrono::milliseconds silence = std::chrono::seconds(10);
+  /// The least bytes of gradients that Gloo sums at a time. A sum starts when its gradients are computed, and runs
+  /// beside the rest of the backward pass. 0: 1 MB. All processes need the same. Source:
+  /// tf.distribute.experimental.CommunicationOptions.
+  std::size_t bytes_per_pack = 0;
 };
 
 /// Connects this process with those of its cluster, by Gloo over TCP, and returns when all of them are connected.

@@ -44,15 +44,19 @@ struct MultiWorkerOptions {
 /// After fit, the processes do not change any more. Source: tf.distribute.MultiWorkerMirroredStrategy.
 class MultiWorkerMirroredStrategy : public Strategy {
  public:
-  /// Uses the default device. If the processes have different random seeds, all of them get that of rank 0. Throws
-  /// Error(value) for a device with its own memory, such as a GPU, and if `elastic` does not fit the way in which the
-  /// processes were started; CollectiveError if a process fails.
+  /// Uses the default device. Give each process a GPU of its own; sums go through the host's memory. If the processes
+  /// have different random seeds, all of them get that of rank 0. Throws Error(value) for a device whose memory can be
+  /// read only later, and if `elastic` does not fit the way in which the processes were started; CollectiveError if a
+  /// process fails.
   explicit MultiWorkerMirroredStrategy(std::shared_ptr<Workers> workers, MultiWorkerOptions options = {});
 
   std::string_view name() const override { return "MultiWorkerMirroredStrategy"; }
   int num_replicas_in_sync() const override { return workers_->count(); }
   Device& device(int) override { return device_; }
   void all_reduce(std::span<const ReplicaSum> bucket) override;
+  std::size_t bucket_bytes() const override { return sums_->bucket_bytes(); }
+  void start_all_reduce(std::span<const ReplicaSum> bucket, int number) override;
+  void await_all_reduce(int number, std::size_t replica) override;
   Workers* workers() override { return workers_.get(); }
   /// The rank of this process. If it is elastic, that may change during fit.
   int rank() const { return workers_->rank(); }
@@ -60,8 +64,12 @@ class MultiWorkerMirroredStrategy : public Strategy {
   bool is_chief() const { return workers_->is_chief(); }
 
  private:
+  /// Calls `sum`, and measures its time if there are watchers.
+  template <class Sum> void timed(Sum sum);
+
   std::shared_ptr<Workers> workers_;
   Device& device_;
+  std::shared_ptr<Collective> sums_;  ///< of the device's memory
 };
 
 }  // namespace etude

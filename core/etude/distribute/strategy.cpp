@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "etude/base/error.hpp"
 #include "etude/distribute/workers.hpp"
@@ -68,7 +69,13 @@ void Strategy::share(const std::vector<Variable>& placed, Workers& workers) {
   for (const std::int64_t others : workers.all_gather(bytes))
     check(others == bytes, ErrorKind::state, name(), "variables of ", bytes, " bytes in this process and of ", others,
           " bytes in another - expected the same model in all processes - run the same program in them.");
-  workers.broadcast({placed.front().storage()->address(), static_cast<std::size_t>(bytes)});
+  Storage& storage = *placed.front().storage();
+  const auto count = static_cast<std::size_t>(bytes);
+  if (storage.in_host_memory()) return workers.broadcast({storage.address(), count});
+  std::vector<std::byte> on_host(count);
+  storage.read(0, on_host.data(), count);
+  workers.broadcast(on_host);
+  storage.write(0, on_host.data(), count);
 }
 
 /// The values of the replicas of all processes.

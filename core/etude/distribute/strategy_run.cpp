@@ -67,12 +67,20 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
   }
   std::vector<Plan> plans;
   std::vector<std::vector<const std::byte*>> addresses;
-  for (const Traced& own : traced) {
+  const auto add_plan = [&](const Traced& own, const Replica& replica) {
     const auto index = static_cast<int>(plans.size());
     plans.emplace_back(own.graph, own.results, std::span<const Value>(), std::make_shared<Arena>(device(index)),
-                       next_replica(plans, *this, begins[first + plans.size()]));
+                       replica);
+  };
+  for (const Traced& own : traced) {
+    add_plan(own, next_replica(plans, *this, begins[first + plans.size()]));
     addresses.push_back(own.inputs);
   }
+  if (has_device_libraries)
+    if (const auto buckets = other_buckets(plans.front(), *this)) {
+      plans.clear();
+      add_plan(traced.front(), {0, begins[first], *buckets});
+    }
   ReplicatedPlan plan(std::move(plans), shared_from_this(), traced.front().graph, {});
   plan.run(addresses);
   std::vector<PerReplica> results(traced.front().results.size());

@@ -33,8 +33,8 @@ class CollectiveError : public Error {
 };
 
 /// The processes that train one model, each with a rank from 0 to count() - 1. All of them call the same operations in
-/// the same order. Each operation returns when this process has its result. It throws CollectiveError if a process
-/// fails, and at the latest after a deadline.
+/// the same order. Each operation but start() returns when this process has its result. It throws CollectiveError if a
+/// process fails, and at the latest after a deadline; for start(), await() throws it.
 class Workers : public Collective {
  public:
   /// The rank of this process. Rank 0 is the chief.

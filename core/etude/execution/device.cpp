@@ -1,5 +1,7 @@
 #include "etude/execution/device.hpp"
 
+#include <cstring>
+
 #include "etude/base/error.hpp"
 #include "etude/base/task.hpp"
 #include "etude/execution/attention_pattern.hpp"
@@ -9,6 +11,13 @@ namespace etude {
 AttentionPatterns Device::attention_in(const Graph&, const Wanted&) const { return {}; }
 
 PendingPtr Device::fetch(std::span<const StorageRange>) { return nullptr; }
+
+void Device::download(void* to, const std::byte* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+void Device::upload(std::byte* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
 
 void Device::replay(const std::function<void()>& work, Addresses, std::unique_ptr<Recording>&) { work(); }
 

@@ -48,6 +48,10 @@ class Device {
   /// Starts to copy these bytes to the host, in their state after all work that is enqueued now. When the result is
   /// ready, Storage::read() of them returns the copies. Null: the host can read its memory at any time.
   virtual std::unique_ptr<Pending> fetch(std::span<const StorageRange> ranges);
+  /// Copies the device's memory to the host's, after all work that is enqueued.
+  virtual void download(void* to, const std::byte* from, std::size_t bytes);
+  /// Copies the host's memory to the device's, after all work that is enqueued. The host's may change afterwards.
+  virtual void upload(std::byte* to, const void* from, std::size_t bytes);
   /// The workspace that an instruction needs in the arena while it runs, in bytes.
   virtual std::size_t workspace(const Instruction&) const = 0;
   /// The most 32-bit numbers that one thread of a program may keep at the same time. Larger programs are divided.
@@ -77,6 +81,12 @@ class Device {
     static_cast<void>(devices);
     return nullptr;
   }
+
+  /// Begins a range of the calling thread's work, within those that it has begun before. Profilers of the device's
+  /// vendor show it, such as NVIDIA's Nsight Systems.
+  virtual void begin_range(std::string_view name) { static_cast<void>(name); }
+  /// Ends the innermost range.
+  virtual void end_range() {}
 
   /// Called with a plan's instructions before any of them runs. Here the device compiles all programs that they need,
   /// at once.

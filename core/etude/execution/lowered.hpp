@@ -14,7 +14,8 @@ namespace etude {
 /// How a plan divides its all-reduces.
 struct Buckets {
   /// 0: all-reduces of one level are one instruction, which is complete when it has run. Otherwise they start in
-  /// buckets of at least so many bytes, each as soon as its Values are computed, and run beside other instructions.
+  /// buckets of at least so many bytes, each as soon as its Values are computed and the bucket
+  /// before it has started, and run beside other instructions.
   std::size_t bytes = 0;
   /// The buckets in the order of their starts. All-reduces are numbered in the order of the graph. Empty before the
   /// first replica's plan chose them: all replicas have the same.

@@ -1,8 +1,10 @@
 // Times one of several processes that train together, each with one thread. Rank 0 prints JSON lines.
 //
-//     etude-launch -n 2 etude_scale strong WORKLOAD   the steps of a workload, whose batch the processes divide
-//     etude-launch -n 2 etude_scale weak WORKLOAD     the steps of a workload, with its whole batch in each process
-//     etude-launch -n 2 etude_scale sum               sums of growing size over the processes
+//     etude-launch -n 2 etude_scale strong WORKLOAD [PACK]   steps of a workload, whose batch the processes divide
+//     etude-launch -n 2 etude_scale weak WORKLOAD [PACK]     steps of a workload, with its whole batch in each process
+//     etude-launch -n 2 etude_scale sum                      sums of growing size over the processes
+//
+// PACK is WorkerOptions::bytes_per_pack.
 #include <cstdio>
 #include <etude/etude.hpp>
 #include <exception>
@@ -68,11 +70,12 @@ void time_sums(Workers& workers) {
 
 int main(int argc, char** argv) try {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  const bool steps = words.size() == 2 && (words[0] == "strong" || words[0] == "weak");
+  const bool steps = (words.size() == 2 || words.size() == 3) && (words[0] == "strong" || words[0] == "weak");
   if (!steps && words != std::vector<std::string>{"sum"})
-    throw std::invalid_argument("expected \"strong WORKLOAD\", \"weak WORKLOAD\" or \"sum\"");
+    throw std::invalid_argument("expected \"strong WORKLOAD [PACK]\", \"weak WORKLOAD [PACK]\" or \"sum\"");
   etude::set_num_threads(1);
-  const auto workers = etude::connect_workers(etude::cluster_from_environment());
+  const std::size_t pack = words.size() == 3 ? std::stoull(words[2]) : 0;
+  const auto workers = etude::connect_workers(etude::cluster_from_environment(), {.bytes_per_pack = pack});
   if (steps)
     time_steps(workers, words[1], words[0] == "weak" ? workers->count() : 1);
   else

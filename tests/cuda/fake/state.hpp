@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../fake_cuda.hpp"
 #include "../host_runtime.hpp"
 #include "cuda/driver.hpp"
 
@@ -80,6 +81,7 @@ struct State {
   std::uint64_t pace = 0;  // the state of a generator; 0: work waits
   bool has_pools = true, peers_reach_each_other = true;
   std::size_t uploaded = 0, reservations = 0;
+  Ranges ranges;
   std::int64_t calls_to_fault = 0, items_to_fault = 0;  // 0: no call fails
   cudaError_t fault = cudaSuccess;
   bool stays = false, lost = false;  // whether every call fails like the first

@@ -1,6 +1,7 @@
 #include "etude/callbacks/detail/trace_events.hpp"
 
 #include <cmath>
+#include <exception>
 
 #include "etude/base/detail/clock.hpp"
 #include "etude/execution/cost.hpp"
@@ -33,12 +34,25 @@ double summed_bytes(const instruction::AllReduce& all_reduce) {
   return bytes;
 }
 
+/// A range of a device, during its lifetime.
+class Range {
+ public:
+  Range(Device& device, std::string_view name) : device_(device) { device_.begin_range(name); }
+  ~Range() { device_.end_range(); }
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
+ private:
+  Device& device_;
+};
+
 }  // namespace
 
 std::string trace_microseconds(double start, double time) { return microseconds(nanoseconds(start, time)); }
 
 void TraceEvents::run(const Plan& plan, std::span<const Instruction> instructions) {
   for (const Instruction& instruction : instructions) {
+    const Range range(device_, name_of(instruction));
     const double began = monotonic_seconds();
     plan.device().run(instruction, plan.addresses());
     if (waits_) wait(plan);
@@ -53,15 +67,24 @@ void TraceEvents::wait(const Plan& plan) const {
   if (const auto& memory = plan.arena().storage()) memory->read(0, &byte, 1);
 }
 
-void TraceEvents::add(const Plan& plan, const Instruction& all_reduce, double began) {
-  if (waits_) wait(plan);
-  const double ended = monotonic_seconds();
-  events_.push_back({text_for(plan, all_reduce), began, ended});
+void TraceEvents::end(const Plan& plan, const Instruction& all_reduce, double began) {
+  try {
+    if (waits_) wait(plan);
+    const double ended = monotonic_seconds();
+    events_.push_back({text_for(plan, all_reduce), began, ended});
+  } catch (const std::exception&) {  // the next call of the device reports its error
+  }
+  device_.end_range();
 }
 
-void TraceEvents::add(std::string_view name, double began) {
-  add(name, "loop", "{}", began);
+void TraceEvents::end(std::string_view name, double began) {
+  end(name, "{}", began);
   if (name == "trace") known_.clear();
+}
+
+void TraceEvents::end(std::string_view name, const std::string& arguments, double began) {
+  add(name, arguments, began);
+  device_.end_range();
 }
 
 void TraceEvents::hooks_follow() {
@@ -69,14 +92,14 @@ void TraceEvents::hooks_follow() {
   if (hooks_began_ == 0) hooks_began_ = monotonic_seconds();
 }
 
-void TraceEvents::add(std::string_view name, std::string_view category, const std::string& arguments, double began) {
+void TraceEvents::add(std::string_view name, std::string_view arguments, double began) {
   const double ended = monotonic_seconds();
   events_.push_back({texts_.size(), began, ended});
-  texts_.push_back(text_of_event(name, category, arguments));
+  texts_.push_back(text_of_event(name, "loop", arguments));
 }
 
 void TraceEvents::add_hooks() {
-  if (hooks_began_ != 0) add("callbacks", hooks_began_);
+  if (hooks_began_ != 0) add("callbacks", "{}", hooks_began_);
   forget_hooks();
 }
 

@@ -6,26 +6,26 @@
 #include <string_view>
 #include <vector>
 
+#include "etude/execution/device.hpp"
 #include "etude/execution/watcher.hpp"
 
 namespace etude {
 
-class Device;
-
-/// The work of one replica in the order of its ends, to be written as a track of Chrome's trace event format. One
-/// thread at a time.
+/// The work of one replica in the order of its ends, to be written as a track of Chrome's trace event format. Its
+/// device also gets it, as ranges. One thread at a time.
 class TraceEvents : public Watcher {
  public:
   /// `waits`: after each instruction it waits until the device has run it.
   TraceEvents(Device& device, bool runs, bool waits) : Watcher(runs), device_(device), waits_(waits) {}
 
   void run(const Plan& plan, std::span<const Instruction> instructions) override;
-  void add(const Plan& plan, const Instruction& all_reduce, double began) override;
-  void add(std::string_view name, double began) override;
+  void begin(std::string_view name) override { device_.begin_range(name); }
+  void end(std::string_view name, double began) override;
+  void end(const Plan& plan, const Instruction& all_reduce, double began) override;
   void hooks_follow() override;
 
-  /// Adds work with its arguments as JSON, such as {"step": 3}, which began at that time and ends now.
-  void add(std::string_view name, std::string_view category, const std::string& arguments, double began);
+  /// The innermost work ends, with its arguments as JSON, such as {"step": 3}.
+  void end(std::string_view name, const std::string& arguments, double began);
   /// Adds "callbacks" if hooks_follow() was called since the last hook: the time since then.
   void add_hooks();
   /// A hook: what hooks_follow() said before has no meaning after it.
@@ -41,6 +41,8 @@ class TraceEvents : public Watcher {
     double began, ended;
   };
 
+  /// Adds work of the loop, which began at that time and ends now.
+  void add(std::string_view name, std::string_view arguments, double began);
   /// The index of an instruction's text.
   std::size_t text_for(const Plan& plan, const Instruction& instruction);
   void wait(const Plan& plan) const;

@@ -57,6 +57,28 @@ Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, s
           plans.empty() ? Buckets{strategy.bucket_bytes()} : plans.front().buckets()};
 }
 
+std::optional<Buckets> other_buckets(const Plan& plan, Strategy& strategy) {
+  Workers* const workers = strategy.others();
+  if (!workers) return {};
+  // The numbers of the all-reduces, in the order of their starts; the last one of a bucket as -1 - number.
+  std::vector<std::int64_t> own;
+  for (const std::vector<int>& bucket : plan.buckets().all_reduces)
+    for (const int& number : bucket) own.push_back(&number == &bucket.back() ? -1 - number : number);
+  const std::vector<std::int64_t> sizes = workers->all_gather(std::ssize(own));
+  if (std::ranges::any_of(sizes, [&](std::int64_t size) { return size != sizes.front(); }))
+    return {};  // an error later
+  std::vector<std::int64_t> first = own;
+  workers->broadcast(std::as_writable_bytes(std::span(first)));
+  if (first == own) return {};
+  Buckets buckets{plan.buckets().bytes, {{}}};
+  for (const std::int64_t number : first) {
+    buckets.all_reduces.back().push_back(static_cast<int>(number < 0 ? -1 - number : number));
+    if (number < 0) buckets.all_reduces.emplace_back();
+  }
+  buckets.all_reduces.pop_back();
+  return buckets;
+}
+
 Replicas replicas_of(StrategyPtr strategy) {
   Replicas result{std::move(strategy), {}};
   for (int replica = 0; replica < result.strategy->num_local_replicas(); ++replica)
@@ -81,22 +103,24 @@ ReplicatedPlan::ReplicatedPlan(std::vector<Plan> plans, StrategyPtr strategy, co
   if (Workers* const workers = strategy_->others()) agree(*workers, graph);
   recordings_.resize(static_cast<std::size_t>(steps_));
   on_host_ = std::ranges::all_of(plans_, [](const Plan& plan) { return plan.device().reads_host_memory(); });
-  if (on_host_ || replicas() == 1 || strategy_->all_reduces_on_device()) return;
+  if (on_host_ || replays_steps()) return;
   for (const Plan& plan : plans_) {
     const auto all_reduces = std::ranges::count_if(plan.instructions(), is_all_reduce);
     chunks_.emplace_back(static_cast<std::size_t>(steps_ * (all_reduces + 1)));
   }
 }
 
-/// Compares the plans of all processes, so that none waits for an all-reduce that others do not have, and learns how
-/// many rows of each result they have.
+/// Compares the plans of all processes, so that none waits for an all-reduce that others do not have. Learns how many
+/// steps all of them can run at a time, and how many rows of each result they have.
 void ReplicatedPlan::agree(Workers& workers, const Graph& graph) {
   const std::vector<std::int64_t> signatures = workers.all_gather(signature_of(buckets_, plan(), graph.shard()));
   for (std::size_t rank = 1; rank < signatures.size(); ++rank)
     check(signatures[rank] == signatures.front(), ErrorKind::state, strategy_->name(),
           "rank 0 has another batch, or all-reduces other Values, than rank ", rank,
-          " - expected the same program and the same data in all processes, and the same all-reduces for any number of "
-          "rows - all-reduce sums over rows, not rows.");
+          " - expected the same program, data and WorkerOptions in all processes, and the same all-reduces for any "
+          "number "
+          "of rows - all-reduce sums over rows, not rows.");
+  steps_ = std::ranges::min(workers.all_gather(steps_));  // devices differ in how many batches they hold
   check(varying_logs_.empty(), ErrorKind::internal, strategy_->name(),
         "a log that differs between processes - expected logs that are all-reduced - this is a defect of the library.");
   if (graph.shard().replicas == 1) return;  // each process computes all rows
@@ -126,7 +150,7 @@ bool ReplicatedPlan::run_uploaded() {
   const std::int64_t steps = std::exchange(uploaded_, 0);
   const Watcher::Span span(plan().arena().watcher, "run");
   for (Plan& plan : plans_) plan.begin();
-  if ((replicas() == 1 || strategy_->all_reduces_on_device()) && !plan().runner()) {
+  if (replays_steps() && !plan().runner()) {
     addresses_.clear();
     for (const Plan& plan : plans_)
       addresses_.insert(addresses_.end(), plan.addresses().begin(), plan.addresses().end());
@@ -152,6 +176,11 @@ void ReplicatedPlan::share_assigned() {
     workers->broadcast({value.raw(), value.bytes()});
     variable.assign(value);
   }
+}
+
+/// Whether its device may replay whole steps: none needs the host, or another device, to all-reduce.
+bool ReplicatedPlan::replays_steps() const {
+  return (replicas() == 1 && buckets_.empty()) || strategy_->all_reduces_on_device();
 }
 
 void ReplicatedPlan::run_steps(std::int64_t steps) {
@@ -194,16 +223,14 @@ const Instruction* ReplicatedPlan::advance(std::size_t replica) {
   while (const Instruction* join = plan.advance(next_chunk(replica))) {
     if (std::holds_alternative<AllReduce>(*join)) return join;
     if (!has_device_libraries) continue;  // only their collectives must be awaited
-    Watcher* const watcher = plan.arena().watcher;
-    const double began = watcher ? monotonic_seconds() : 0;
+    const Watcher::Span span(plan.arena().watcher, plan, *join);
     strategy_->await_all_reduce(std::get<instruction::AwaitSums>(*join).number, replica);
-    if (watcher) watcher->add(plan, *join, began);
   }
   return nullptr;
 }
 
-/// The recording of the work up to the next all-reduce, if each replica has its own GPU. Only such work is replayed: if
-/// recordings contained all-reduces, GPUs might wait for each other.
+/// The recording of the work up to the next all-reduce, if a GPU all-reduces with other GPUs or processes. Only such
+/// work is replayed: if recordings contained all-reduces, GPUs might wait for each other.
 std::unique_ptr<Device::Recording>* ReplicatedPlan::next_chunk(std::size_t replica) {
   return chunks_.empty() ? nullptr : &chunks_[replica][next_chunks_[replica]++];
 }
@@ -215,8 +242,7 @@ void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
       bucket[i].parts[replica] = plans_[replica].address(part.in);
       bucket[i].sums[replica] = plans_[replica].address(part.out);
     }
-  Watcher* const watcher = plan().arena().watcher;
-  const double began = watcher ? monotonic_seconds() : 0;
+  const Watcher::Span span(plan().arena().watcher, plan(), *current_.front());
   const int number = std::get<AllReduce>(*current_.front()).number;
   if (!has_device_libraries || number < 0) {
     strategy_->all_reduce(bucket);
@@ -224,7 +250,6 @@ void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
     started_ = number + 1;
     strategy_->start_all_reduce(bucket, number);
   }
-  if (watcher) watcher->add(plan(), *current_.front(), began);
 }
 
 /// After an error: awaits the started work of this step.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -14,12 +15,17 @@ namespace etude {
 /// The replica for which the next plan is compiled, after `plans`. All plans of a step start the same all-reduces.
 Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, std::int64_t first_row);
 
+/// Of several processes: the buckets of rank 0, if this process chose others for its plan, whose shard may have another
+/// number of rows. It compiles the plan again with them. All processes call it.
+std::optional<Buckets> other_buckets(const Plan& plan, Strategy& strategy);
+
 /// The devices of a model's plans under a strategy, with an arena on each of them.
 Replicas replicas_of(StrategyPtr strategy);
 
 /// One step of all replicas, each with its own plan. The plans run in parallel up to an all-reduce, are reduced, and
-/// run on. Nothing waits within a plan. On targets without threads, they run one after the other, with the same bits.
-/// With one plan, it runs that plan.
+/// run on. Plans do not wait for each other within their work, but may await sums that were started earlier; then there
+/// is one plan, or plans that only enqueue work. On targets without threads, they run one after the other, with the
+/// same bits. With one plan, it runs that plan.
 class ReplicatedPlan {
  public:
   /// `plans` belong to the replicas that have a shard of the batch, in their order. If the strategy has more replicas,
@@ -41,6 +47,8 @@ class ReplicatedPlan {
   bool full() const { return uploaded_ == steps_; }
   /// Returns false if there is no uploaded batch.
   bool run_uploaded();
+  /// Forgets uploaded batches.
+  void discard() { uploaded_ = 0; }
   /// Computes the logs from the results of the last step.
   void run_logs();
   /// Adds the memory ranges of the logs, or of the results, of all replicas.
@@ -54,6 +62,7 @@ class ReplicatedPlan {
   void read_result(std::size_t index, std::byte* out) const;
 
  private:
+  bool replays_steps() const;
   void run_steps(std::int64_t steps);
   bool advance();
   const Instruction* advance(std::size_t replica);
@@ -75,7 +84,7 @@ class ReplicatedPlan {
   // If one device enqueues the work of all replicas.
   std::vector<std::byte*> addresses_;
   std::vector<std::unique_ptr<Device::Recording>> recordings_;  ///< by the number of steps, less one
-  /// If each replica has its own GPU: by replica, by step, by chunk between two all-reduce instructions.
+  /// If GPUs all-reduce with others: by replica, by step, by chunk between two all-reduce instructions.
   std::vector<std::vector<std::unique_ptr<Device::Recording>>> chunks_;
   std::vector<std::size_t> next_chunks_;  ///< by replica
   bool on_host_;

@@ -4,13 +4,11 @@
 #include <limits>
 #include <map>
 
-#include "etude/distribute/detail/replicated_plan.hpp"
-
 namespace etude {
 
 bool ResidentArrays::fit(const Batch& arrays) const {
   if (arrays.size() > std::numeric_limits<std::int32_t>::max()) return false;
-  const int replicas = strategy_->num_replicas_in_sync();
+  const int replicas = strategy_->num_local_replicas();
   // Device memory holds the arrays once, and the order of rows for each replica.
   std::size_t bytes = static_cast<std::size_t>(replicas * arrays.size()) * sizeof(std::int32_t);
   for_each_tensor(arrays, [&](const Tensor& tensor) { bytes += tensor.bytes(); });
@@ -30,19 +28,18 @@ bool ResidentArrays::continues(const Batch& batch, int replicas) const {
          });
 }
 
-std::span<const SelectedRows> ResidentArrays::upload(const Batch& batch, int replicas) {
+std::span<const SelectedRows> ResidentArrays::upload(const Batch& batch, std::span<const std::int64_t> first_rows) {
   const Selection& selection = batch.selection;
   hold(selection.arrays);
   selected_.clear();
-  for (int replica = 0; replica < replicas; ++replica) {
-    auto& [storage, pass, next] = orders_[static_cast<std::size_t>(replica)];
+  for (std::size_t replica = 0; replica < first_rows.size(); ++replica) {
+    auto& [storage, pass, next] = orders_[replica];
     const auto first = static_cast<std::int32_t>(selection.first);
     if (pass != selection.pass) storage->write(sizeof first, selection.order.data(), selection.order.size_bytes());
     if (pass != selection.pass || next != selection.first) storage->write(0, &first, sizeof first);
     pass = selection.pass;
     next = selection.first + batch.size();
-    selected_.push_back({storages_[static_cast<std::size_t>(replica)], storage.get(),
-                         rows_of(batch.size(), replicas, replica).begin, batch.size()});
+    selected_.push_back({storages_[replica], storage.get(), first_rows[replica], batch.size()});
   }
   return selected_;
 }
@@ -51,7 +48,7 @@ void ResidentArrays::hold(const std::shared_ptr<const Batch>& arrays) {
   if (arrays_ == arrays) return;
   release();
   std::map<Device*, std::vector<std::shared_ptr<Storage>>> on;
-  for (int replica = 0; replica < strategy_->num_replicas_in_sync(); ++replica) {
+  for (int replica = 0; replica < strategy_->num_local_replicas(); ++replica) {
     Device& device = strategy_->device(replica);
     auto& storages = on[&device];
     if (storages.empty())

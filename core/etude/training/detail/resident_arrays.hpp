@@ -22,9 +22,10 @@ class ResidentArrays {
   /// Whether this batch follows the last one on this number of replicas. Otherwise upload() would overwrite data of
   /// steps that have not run yet.
   bool continues(const Batch& batch, int replicas) const;
-  /// The selection of each replica for a batch that has a Selection. Arrays that are not on the devices yet are
-  /// uploaded, and replace others. Throws Error(state) if there is not enough memory.
-  std::span<const SelectedRows> upload(const Batch& batch, int replicas);
+  /// The selection of each replica of this process for a batch that has a Selection. `first_rows`: where the shards of
+  /// these replicas begin within the batch. Arrays that are not on the devices yet are uploaded, and replace others.
+  /// Throws Error(state) if there is not enough memory.
+  std::span<const SelectedRows> upload(const Batch& batch, std::span<const std::int64_t> first_rows);
   /// Frees the memory.
   void release();
 

@@ -203,9 +203,14 @@ void StepFunction::check_ranges(const Batch& batch, Compiled& compiled, Purpose 
   compiled.checked = arrays;
 }
 
+/// Where the shard of a replica of this process begins within a batch.
+std::int64_t StepFunction::first_row(const Batch& batch, const Compiled& compiled, int replica) const {
+  return compiled.replicas > 1 ? local_rows(batch, compiled.replicas, replica).begin : 0;
+}
+
 void StepFunction::upload_host_memory(const Batch& batch, Compiled& compiled) {
   for (int replica = 0; replica < static_cast<int>(compiled.addresses.size()); ++replica) {
-    const std::int64_t first = compiled.replicas > 1 ? local_rows(batch, compiled.replicas, replica).begin : 0;
+    const std::int64_t first = first_row(batch, compiled, replica);
     std::size_t i = 0;
     for_each_tensor(batch, [&](const Tensor& tensor) {
       const std::int64_t offset = first ? first * (static_cast<std::int64_t>(tensor.bytes()) / batch.size()) : 0;
@@ -216,9 +221,11 @@ void StepFunction::upload_host_memory(const Batch& batch, Compiled& compiled) {
 }
 
 void StepFunction::upload_rows(const Batch& batch, Compiled& compiled) {
-  const int replicas = static_cast<int>(compiled.addresses.size());
-  if (!arrays_.continues(batch, replicas)) finish();
-  compiled.source->plan->upload(arrays_.upload(batch, replicas));
+  const int local = static_cast<int>(compiled.addresses.size());
+  if (!arrays_.continues(batch, local)) finish();
+  first_rows_.clear();
+  for (int replica = 0; replica < local; ++replica) first_rows_.push_back(first_row(batch, compiled, replica));
+  compiled.source->plan->upload(arrays_.upload(batch, first_rows_));
 }
 
 void StepFunction::select_on_devices(DataAdapter& data) const {
@@ -232,6 +239,11 @@ void StepFunction::finish() {
   if (!compiled.source->plan->run_uploaded()) return;
   compiled.source->ran = replicas_.arenas.front()->generation;
   compiled.logs.renew();
+}
+
+void StepFunction::abandon() {
+  if (!replicas_.strategy->others()) return finish();
+  if (!compiled_.empty() && compiled_.front()->source) compiled_.front()->source->plan->discard();
 }
 
 /// Every process computes a batch that has fewer rows than processes.
@@ -302,12 +314,18 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
   }
 
   std::vector<Plan> plans;
-  for (int replica = 0; replica < local; ++replica) {
-    const auto index = static_cast<std::size_t>(replica);
-    plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index],
-                       next_replica(plans, *replicas_.strategy, before + rows(replica).begin),
+  const auto add_plan = [&](const Replica& replica) {
+    const auto index = plans.size();
+    plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index], replica,
                        options_.steps_per_execution);
-  }
+  };
+  for (int replica = 0; replica < local; ++replica)
+    add_plan(next_replica(plans, *replicas_.strategy, before + rows(replica).begin));
+  if (has_device_libraries)
+    if (const auto buckets = other_buckets(plans.front(), *replicas_.strategy)) {
+      plans.clear();
+      add_plan({0, before + rows(0).begin, *buckets});
+    }
   auto compiled =
       std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), replicas, {}, {}, {}});
   const Traced& first = traced.front();

@@ -75,6 +75,8 @@ class StepFunction {
   bool prepare(const Batch& batch);
   void upload(const Batch& batch, Purpose purpose = Purpose::training);
   void finish();
+  /// The same after an error. With several processes the batches are forgotten: the others may not run their steps.
+  void abandon();
   /// If the data's batches are rows of arrays, and the arrays fit into the memory of all devices, the first step
   /// uploads the arrays, and later passes upload only the order of rows. Call it before the first fetch.
   void select_on_devices(DataAdapter& data) const;
@@ -126,6 +128,7 @@ class StepFunction {
   int replicas_for(const Batch& batch) const;
   /// The shard of a batch that a replica of this process has, if it is divided among this number of replicas.
   RowRange local_rows(const Batch& batch, int replicas, int replica) const;
+  std::int64_t first_row(const Batch& batch, const Compiled& compiled, int replica) const;
   void run_eagerly(const Batch& batch, Purpose purpose);
   void forget_outdated_plans();
   void note_variables(const Graph& graph);
@@ -137,6 +140,7 @@ class StepFunction {
   std::vector<std::unique_ptr<Compiled>> compiled_;  // most recently used first
   std::vector<Variable> variables_;
   ResidentArrays arrays_;
+  std::vector<std::int64_t> first_rows_;  // by replica of this process: where its shard of the batch begins
   std::shared_ptr<ReplacedExecution> replaced_;
   std::optional<ExecutionResult> result_;
   int traces_ = 0;

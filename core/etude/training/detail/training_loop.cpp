@@ -43,7 +43,7 @@ TrainingLoop::~TrainingLoop() {
     for (const auto& function : model_.existing_functions()) {
       if (!function) continue;
       try {
-        function->finish();  // of a loop that was abandoned within an execution
+        function->abandon();  // of a loop that was abandoned within an execution
       } catch (...) {
         // A destructor cannot throw. The next step on that device fails with the same error.
       }
@@ -141,7 +141,7 @@ Task<bool> TrainingLoop::run_steps(StepFunction& function, DataHandler& data, Ca
         sink->receive(function);
       }
     } catch (...) {
-      function.finish();  // the batches before the failure count
+      function.abandon();  // on one process the batches before the failure count
       throw;
     }
     function.finish();
