@@ -90,7 +90,7 @@ std::vector<int> all_reduces_of(const Fused& fused) {
 }
 
 /// Divides all-reduces into buckets of at least `bytes`, in the order in which their Values are computed. A bucket has
-/// all-reduces of one level.
+/// all-reduces of one level. The rest of a level belongs to its last bucket.
 Buckets divide(const Fused& fused, const std::vector<int>& all_reduces, std::size_t bytes) {
   struct AllReduce {
     int number;
@@ -105,18 +105,23 @@ Buckets divide(const Fused& fused, const std::vector<int>& all_reduces, std::siz
     ready[{group.level, source < 0 ? -1 : fused.grouping.groups[source].last}].push_back(
         {number++, static_cast<std::size_t>(node.shape.size()) * size_of(node.dtype)});
   }
+  std::map<int, std::size_t> left;  // bytes that are in no bucket yet, by level
+  for (const auto& [key, all] : ready)
+    for (const AllReduce& one : all) left[key.first] += one.bytes;
   Buckets buckets{bytes};
   std::size_t filled = bytes;
   int level = 0;
   for (const auto& [key, all] : ready)
     for (const AllReduce& one : all) {
-      if (filled >= bytes || key.first != level) {
+      const bool is_first = buckets.all_reduces.empty() || key.first != level;
+      if (is_first || (filled >= bytes && left[key.first] >= bytes)) {
         buckets.all_reduces.emplace_back();
         filled = 0;
       }
       level = key.first;
       buckets.all_reduces.back().push_back(one.number);
       filled += one.bytes;
+      left[key.first] -= one.bytes;
     }
   return buckets;
 }

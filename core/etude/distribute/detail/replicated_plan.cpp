@@ -244,7 +244,8 @@ void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
     }
   const Watcher::Span span(plan().arena().watcher, plan(), *current_.front());
   const int number = std::get<AllReduce>(*current_.front()).number;
-  if (!has_device_libraries || number < 0) {
+  // On the host, little is computed beside the last sum, and another thread takes longer to wake.
+  if (!has_device_libraries || number < 0 || (on_host_ && number + 1 == std::ssize(buckets_))) {
     strategy_->all_reduce(bucket);
   } else {
     started_ = number + 1;
