@@ -39,7 +39,7 @@ void SumThread::start(std::span<const ReplicaSum> bucket, int number) {
   const auto index = static_cast<std::size_t>(number);
   const std::lock_guard lock(mutex_);
   if (!thread_.joinable()) {
-    const WithoutSignals others_handle_them;
+    const WithoutSignals blocked;
     thread_ = std::thread([this] { run(); });
   }
   if (counts_.size() <= index) counts_.resize(index + 1);

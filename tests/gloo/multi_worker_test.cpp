@@ -9,8 +9,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "processes.hpp"
-#include "separate_device.hpp"
+#include "multi_worker_scenarios.hpp"
 
 // MultiWorkerMirroredStrategy: several processes give the numbers of one, and hold the same bits after every step.
 namespace etude {
@@ -18,94 +17,6 @@ namespace {
 
 using namespace testing;
 using Catch::Matchers::ContainsSubstring;
-
-constexpr std::int64_t rows = 25, batch_size = 8;  // the last batch has one row, fewer than processes
-
-Tensor waves(const Shape& shape) {
-  Tensor tensor(shape);
-  float at = 0;
-  for (float& element : tensor.data<float>()) element = std::sin(at += 0.7f);
-  return tensor;
-}
-
-/// Adds a number for the bits of all variables after each step.
-class Bits : public Callback {
- public:
-  std::vector<float> after_steps;
-  void on_train_batch_end(std::int64_t, Logs&) override {
-    std::uint32_t hash = 2166136261;
-    for (const Variable& variable : model().variables()) {
-      const Tensor value = variable.value();
-      for (std::size_t i = 0; i < value.bytes(); ++i)
-        hash = (hash ^ static_cast<std::uint8_t>(value.raw()[i])) * 16777619;
-    }
-    after_steps.push_back(static_cast<float>(hash >> 8));  // exact in a float
-  }
-};
-
-struct Scenario {
-  const char* name;
-  std::function<std::vector<LayerPtr>()> layers;
-  const char* optimizer;
-  bool weighted;
-};
-
-const std::vector<Scenario>& scenarios() {
-  static const std::vector<Scenario> all{
-      {"SGD",
-       [] {
-         return std::vector<LayerPtr>{layers::dense({.units = 8, .activation = "tanh"}), layers::dense({.units = 1})};
-       },
-       "sgd", false},
-      {"Adam, dropout, regularizers and sample weights",
-       [] {
-         return std::vector<LayerPtr>{layers::dense({.units = 8, .kernel_regularizer = "l2"}),
-                                      layers::layer_normalization(), layers::dropout({.rate = 0.3}),
-                                      layers::dense({.units = 1})};
-       },
-       "adam", true},
-      {"batches that are normalized as one",
-       [] {
-         return std::vector<LayerPtr>{layers::dense({.units = 8}), layers::batch_normalization({.synchronized = true}),
-                                      layers::activation("relu"), layers::dense({.units = 1})};
-       },
-       "sgd", false}};
-  return all;
-}
-
-/// Trains, evaluates and predicts. The weights, losses, metrics and predictions, and a number for the bits after each
-/// step, which are the last `steps` numbers.
-std::vector<float> numbers_of(const Scenario& scenario, std::int64_t steps_per_execution = 1) {
-  Sequential model(scenario.layers());
-  model.compile(
-      {.optimizer = scenario.optimizer, .loss = "mse", .metrics = {"mae"}, .steps_per_execution = steps_per_execution});
-  const Tensor x = waves({rows, 5}), y = waves({rows, 1}).clone();
-  Tensor weights({rows});
-  for (std::size_t i = 0; i < rows; ++i) weights.data<float>()[i] = static_cast<float>(1 + i % 3);
-  const auto bits = std::make_shared<Bits>();
-  FitOptions options{.batch_size = batch_size, .epochs = 3, .verbose = 0, .callbacks = {bits}};
-  const HistoryPtr history = scenario.weighted ? model.fit(x, y, weights, options) : model.fit(x, y, options);
-  const Logs logs = model.evaluate(x, y, {.batch_size = batch_size, .verbose = 0});
-  const Tensor predicted = model.predict(x, {.batch_size = batch_size, .verbose = 0});
-  std::vector<float> all;
-  const auto add = [&](const Tensor& tensor) {
-    const auto data = tensor.data<float>();
-    all.insert(all.end(), data.begin(), data.end());
-  };
-  for (const Tensor& weight : model.get_weights()) add(weight);
-  add(predicted);
-  for (const double loss : (*history)["loss"]) all.push_back(static_cast<float>(loss));
-  for (const char* name : {"loss", "mae"}) all.push_back(static_cast<float>(logs[name]));
-  all.insert(all.end(), bits->after_steps.begin(), bits->after_steps.end());
-  return all;
-}
-
-std::string report_of(const std::vector<float>& numbers) { return bytes_of(numbers.data(), 4 * numbers.size()); }
-std::vector<float> numbers_in(const std::string& report) {
-  std::vector<float> numbers(report.size() / 4);
-  std::memcpy(numbers.data(), report.data(), 4 * numbers.size());
-  return numbers;
-}
 
 /// Runs `work` in the scope of the strategy, in several processes. Before, each of them calls `begin` with its rank.
 Reports run_strategies(
@@ -149,97 +60,6 @@ TEST_CASE("multi-worker: fit, evaluate and predict give the numbers of one proce
     farthest = distance <= farthest ? farthest : distance;  // NaN propagates
   }
   CHECK(farthest < (index == 0 ? 1e-6f : 1e-5f));
-}
-
-TEST_CASE("multi-worker: devices with their own memory give the same bits as processors", "[gloo]") {
-  const auto [count, index] = GENERATE(std::pair(2, 0), std::pair(2, 1), std::pair(3, 2));
-  const std::int64_t steps_per_execution = GENERATE(1, 3);
-  CAPTURE(count, index, steps_per_execution);
-  const auto run = [&](bool separate, std::size_t bytes_per_pack) {
-    const std::string chief = free_address();
-    return run_processes(count, [&](int rank) {
-      SeparateDevice device;
-      Device& usual = default_device();
-      if (separate) set_default_device(device);
-      const auto workers = connect_workers({.rank = rank, .size = count, .chief = chief},
-                                           {.timeout = std::chrono::seconds(15), .bytes_per_pack = bytes_per_pack});
-      set_random_seed(3);
-      const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers);
-      const auto scope = strategy->scope();
-      const Scenario& scenario = scenarios()[static_cast<std::size_t>(index)];
-      std::string report = report_of(numbers_of(scenario, steps_per_execution));
-      set_default_device(usual);
-      return report;
-    });
-  };
-  for (const std::size_t bytes_per_pack : {0, 1}) {
-    const Reports expected = run(false, bytes_per_pack), got = run(true, bytes_per_pack);
-    REQUIRE(expected.front().size() > 4 * rows);
-    CHECK((got == expected));
-  }
-}
-
-TEST_CASE("multi-worker: processes with other packs follow rank 0", "[gloo]") {
-  const auto run = [](std::size_t first, std::size_t second) {
-    const std::string chief = free_address();
-    return run_processes(2, [&](int rank) {
-      const auto workers =
-          connect_workers({.rank = rank, .size = 2, .chief = chief},
-                          {.timeout = std::chrono::seconds(15), .bytes_per_pack = rank == 0 ? first : second});
-      set_random_seed(3);
-      const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers);
-      const auto scope = strategy->scope();
-      return report_of(numbers_of(scenarios().front()));
-    });
-  };
-  constexpr std::size_t one_pack = std::size_t{1} << 30;
-  const Reports expected = run(1, 1), got = run(1, one_pack);
-  REQUIRE(expected.front().size() > 4 * rows);
-  CHECK((got == expected));
-}
-
-TEST_CASE("multi-worker: gradients that are summed in several packs during the backward pass give the same numbers",
-          "[gloo]") {
-  const int count = GENERATE(2, 3);
-  CAPTURE(count);
-  constexpr std::size_t one_pack = std::size_t{1} << 40;
-  const auto run = [&](std::size_t bytes_per_pack) {
-    const std::string chief = free_address();
-    return run_processes(count, [&](int rank) {
-      const auto workers = connect_workers({.rank = rank, .size = count, .chief = chief},
-                                           {.timeout = std::chrono::seconds(15), .bytes_per_pack = bytes_per_pack});
-      set_random_seed(3);
-      const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers);
-      const auto scope = strategy->scope();
-      Sequential model({layers::dense({.units = 8, .activation = "tanh"}), layers::dense({.units = 8}),
-                        layers::batch_normalization({.synchronized = true}), layers::dense({.units = 1})});
-      model.compile({.optimizer = "sgd", .loss = "mse"});
-      constexpr std::int64_t whole_batches = 3 * batch_size;
-      model.fit(waves({whole_batches, 5}), waves({whole_batches, 1}),
-                {.batch_size = batch_size, .epochs = 3, .verbose = 0});
-      std::vector<float> all;
-      for (const Tensor& weight : model.get_weights()) {
-        const auto data = weight.data<float>();
-        all.insert(all.end(), data.begin(), data.end());
-      }
-      const std::string plan = model.explain();
-      for (std::size_t at = 0; (at = plan.find("AllReduce", at)) != std::string::npos; ++at) all.push_back(1);
-      return report_of(all);
-    });
-  };
-  const Reports packed = run(1), whole = run(one_pack);
-  for (const std::string& report : packed) CHECK((report == packed.front()));
-  CHECK((run(1) == packed));
-  const std::vector<float> a = numbers_in(packed.front()), b = numbers_in(whole.front());
-  REQUIRE(a.size() > b.size() + 4);  // more sums
-  const std::size_t weights = 8 * 5 + 8 + 8 * 8 + 8 + 4 * 8 + 8 + 1;
-  REQUIRE(b.size() > weights);
-  float farthest = 0;
-  for (std::size_t i = 0; i < weights; ++i) {
-    const float distance = std::abs(a[i] - b[i]);
-    farthest = distance <= farthest ? farthest : distance;  // NaN propagates
-  }
-  CHECK(farthest <= (count == 2 ? 0.0f : 1e-6f));  // two summands have one order
 }
 
 TEST_CASE("multi-worker: Adam in float64 gives the weights of one process, to 1e-9 after 100 steps, with masked steps",

@@ -104,7 +104,7 @@ class Harness(unittest.TestCase):
                     with open(os.path.join(folder, name), encoding="utf-8") as file:
                         compile(file.read(), name, "exec")
 
-    def test_without_a_phase_those_that_need_no_name_run_and_leave_their_results(self):
+    def test_without_a_phase_the_default_phases_run_and_leave_their_results(self):
         ended = self.run_phases()
         self.assertEqual(ended.returncode, 1, ended.stderr)  # racecheck has a finding
         self.assertEqual(sorted(name for name in os.listdir(self.results)),

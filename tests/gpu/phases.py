@@ -109,7 +109,7 @@ class Phase:
         return ended
 
     def expect(self, what, holds):
-        return self.note(what, PASSED if holds else "was expected")
+        return self.note(what, PASSED if holds else "does not hold")
 
     def note(self, command, ended):
         print(f"{ended}: {command}" if command else ended, flush=True)
@@ -207,8 +207,9 @@ def continuity(phase, bin, _):
             return phase.runs[-1].get("results", {}).get("loss", [])
 
         def expect_losses(of, moved, expected):
-            if phase.left() >= LEAST:  # otherwise parts were left out
-                phase.expect(f"{of}: the last losses {moved} of {expected}", moved and are_close(moved, expected[-len(moved):]))
+            if any(run["ended"] == LEFT_OUT for run in phase.runs):
+                return phase.note(of, LEFT_OUT)
+            phase.expect(f"{of}: the last losses {moved} of {expected}", moved and are_close(moved, expected[-len(moved):]))
 
         for saved in ("model", "model.keras"):
             stays, moves = f"{folder}/stays-{saved}", f"{folder}/moves-{saved}"
@@ -231,7 +232,7 @@ def workers(phase, bin, _):
     if not os.path.exists(program):
         return phase.skip("etude_gloo_tests is not in the bundle")
     libraries = {"LD_LIBRARY_PATH": f"{bin}/lib:{os.environ.get('LD_LIBRARY_PATH', '')}"}
-    for tests in ("multi-worker: fit\\, evaluate*", "multi-worker: Adam*", "multi-worker: gradients*", "multi-worker: logs*",
+    for tests in ("multi-worker: fit\\, evaluate*", "multi-worker: Adam*", "packs: gradients*", "multi-worker: logs*",
                   "multi-worker: a function*", "multi-worker: gather*", "multi-worker: fit ends*"):
         phase.run(program, tests, **on_gpu(bin), **libraries)
 
@@ -241,8 +242,10 @@ def ranges(phase, bin, _):
     phase.run(f"{bin}/etude_tests", tests, **on_gpu(bin))
     if not shutil.which("ncu"):
         return phase.skip("ncu is not installed")
-    phase.run("ncu", "--clock-control", "none", "--nvtx", "--metrics", "gpu__time_duration.sum", "--launch-count", "40",
-              f"{bin}/etude_tests", "profiler: only steps*", keeps=2000, **on_gpu(bin))
+    ended = phase.run("ncu", "--clock-control", "none", "--nvtx", "--metrics", "gpu__time_duration.sum", "--launch-count", "40",
+                      f"{bin}/etude_tests", "profiler: only steps*", keeps=2000, **on_gpu(bin))
+    if ended == LEFT_OUT:
+        return
     # Each launch is printed with its stack of ranges: a line <DEPTH,NAME> for each.
     found = {line.strip() for line in phase.runs[-1]["last_lines"]}
     missing = {"<0,epoch>", "<1,step>", "<2,run>", "<3,Gemm>"} - found

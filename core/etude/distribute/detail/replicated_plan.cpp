@@ -118,8 +118,7 @@ void ReplicatedPlan::agree(Workers& workers, const Graph& graph) {
     check(signatures[rank] == signatures.front(), ErrorKind::state, strategy_->name(),
           "rank 0 has another batch, or all-reduces other Values, than rank ", rank,
           " - expected the same program, data and WorkerOptions in all processes, and the same all-reduces for any "
-          "number "
-          "of rows - all-reduce sums over rows, not rows.");
+          "number of rows - all-reduce sums over rows, not rows.");
   steps_ = std::ranges::min(workers.all_gather(steps_));  // devices differ in how many batches they hold
   check(varying_logs_.empty(), ErrorKind::internal, strategy_->name(),
         "a log that differs between processes - expected logs that are all-reduced - this is a defect of the library.");
@@ -223,8 +222,10 @@ const Instruction* ReplicatedPlan::advance(std::size_t replica) {
   while (const Instruction* join = plan.advance(next_chunk(replica))) {
     if (std::holds_alternative<AllReduce>(*join)) return join;
     if (!has_device_libraries) continue;  // only their collectives must be awaited
+    const int number = std::get<instruction::AwaitSums>(*join).number;
+    if (number >= started_) continue;  // join() has completed it
     const Watcher::Span span(plan.arena().watcher, plan, *join);
-    strategy_->await_all_reduce(std::get<instruction::AwaitSums>(*join).number, replica);
+    strategy_->await_all_reduce(number, replica);
   }
   return nullptr;
 }
@@ -244,7 +245,8 @@ void ReplicatedPlan::join(std::vector<ReplicaSum>& bucket) {
     }
   const Watcher::Span span(plan().arena().watcher, plan(), *current_.front());
   const int number = std::get<AllReduce>(*current_.front()).number;
-  // On the host, little is computed beside the last sum, and another thread takes longer to wake.
+  // The last sum of a step on the host is computed here: nothing is left to compute beside it, and a sum on another
+  // thread takes longer.
   if (!has_device_libraries || number < 0 || (on_host_ && number + 1 == std::ssize(buckets_))) {
     strategy_->all_reduce(bucket);
   } else {
