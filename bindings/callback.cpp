@@ -21,7 +21,7 @@ class OpenLogs {
   static Logs& of(double id) {
     const auto found = open_.find(id);
     check(found != open_.end(), ErrorKind::state, "Logs",
-          "read after their hook - expected within it, for they are fetched from the device only when "
+          "read after their hook - expected a read within it, because they are fetched from the device only when "
           "they are read - copy what you need in the hook: {...logs}.");
     return *found->second;
   }

@@ -138,7 +138,7 @@ val UserFunctions::call(const char* name, std::initializer_list<val> arguments) 
   for (const val& argument : arguments) list.call<void>("push", argument);
   val result = js::call(link, std::string(name), list);
   check(!is_promise(result), ErrorKind::value, name,
-        "a promise was returned - expected the result itself, for a step is traced once and then replayed without "
+        "a promise was returned - expected the result itself, because a step is traced once and then replayed without "
         "JavaScript - make the function synchronous.");
   return result;
 }
@@ -233,14 +233,14 @@ Value Conversion<Value>::from(const val& value, const Where& where) {
   const double index = value["id"].as<double>() - first_id;
   check(index >= 0 && index < static_cast<double>(traced.size()), ErrorKind::state, where.function, where.what, " = ",
         describe(value),
-        " of another trace - expected a Value of this one - a step is traced anew for each shape of batch; keep no "
-        "Values from one to the next.");
+        " of another trace - expected a Value of this one - a step is traced again for each batch shape; keep no "
+        "Values between traces.");
   return traced[static_cast<std::size_t>(index)];
 }
 val Conversion<Value>::to(Value value) {
   if (!value) return val::null();
   check(scopes > 0, ErrorKind::state, "Value",
-        "a Value outside a step - expected to be within one - write this inside call, trainStep or a loss.");
+        "a Value outside a step - expected a Value within one - write this inside call, trainStep or a loss.");
   traced.push_back(value);
   return host("Value").new_(first_id + static_cast<double>(traced.size() - 1), to_js(value.shape()),
                             to_js(value.dtype()));

@@ -44,7 +44,7 @@ std::string named(const std::string& name, const std::string& class_name) {
   return name.empty() ? snake_case(class_name) : name;
 }
 
-/// What these classes have in common.
+/// The common part of these classes.
 class Custom : public UserObject {
  public:
   explicit Custom(const val& link) : functions_{link} {}
@@ -172,7 +172,7 @@ class CustomInitializer : public Initializer, public Custom {
     // A typed array has one axis.
     if (made.shape().rank() == 1 && made.size() == shape.size()) made = made.reshape(shape);
     check(made.shape() == shape, ErrorKind::shape, "Initializer.call", "initial values of shape ", made.shape(),
-          " - expected ", shape, " - return as many as call() is asked for.");
+          " - expected ", shape, " - return a tensor of that shape.");
     return made.astype(dtype);
   }
 };

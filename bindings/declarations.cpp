@@ -20,7 +20,7 @@ std::string declared_fields(std::span<const FieldRow> rows, void* defaults) {
     const std::string value = has_auto ? "'auto'" : type.text(option);
     text.append("  /** ")
         .append(spelled(row.text))
-        .append(value.empty() ? "" : " Default: " + value + '.')
+        .append(row.required || value.empty() ? "" : " Default: " + value + '.')
         .append(" */\n  ");
     text += camel_case(name);
     const std::string given = (has_auto ? "0 | 1 | 2 | 'auto'" : type.given()) + (is_verbose ? " | boolean" : "");

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The same registration as in bind.hpp, for a program of which only the declarations are used: bound functions have
+/// The same registration as in bind.hpp, for a program that only writes the declarations: bound functions have
 /// the types for TypeScript, and do nothing.
 #include "bind.hpp"
 
@@ -33,7 +33,7 @@ template <class T> struct Made : val {
   explicit Made(val value) : val(std::move(value)) {}
 };
 
-/// Tells Embind the TypeScript name of a type, once.
+/// Registers the TypeScript name of a type in Embind, once.
 template <class Typed> void name_type(const std::string& name) {
   static bool done = false;
   if (!std::exchange(done, true)) emscripten::register_type<Typed>(name.c_str());

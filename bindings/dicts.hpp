@@ -11,7 +11,7 @@ struct Flat {
   std::vector<std::string> names;
   val values;
 };
-/// Flattens by web's function of that name. What is neither a list nor an object is the only value.
+/// Flattens by web's function of that name. A value that is neither a list nor an object is the only one.
 Flat flat(const val& value, const char* how = "flatten");
 /// Lists and objects with these values at these paths.
 val packed(const std::vector<std::string>& names, const val& values);

@@ -79,10 +79,21 @@ experiment::TrainingOptions training_of(const val& given) {
   const Where where{"experiment.fit", ""};
   experiment::TrainingOptions options;
   take(given, "checkpointFreq", options.checkpoint_freq, where);
+  take(given, "checkpointPolicy", options.checkpoint_policy, where);
   take(given, "reportFreq", options.report_freq, where);
+  take(given, "systemMetricsInterval", options.system_metrics_interval, where);
   take(given, "checkpoint", options.checkpoint, where);
   take(given, "continueId", options.continue_id, where);
   return options;
+}
+
+val object_of(const RetentionRules& rules) {
+  val result = val::object();
+  result.set("saveExperimentBest", rules.save_experiment_best);
+  result.set("saveTrialBest", rules.save_trial_best);
+  result.set("saveTrialLatest", rules.save_trial_latest);
+  result.set("smallerIsBetter", rules.smaller_is_better);
+  return result;
 }
 
 val object_of(const experiment::ClusterInfo& info) {
@@ -99,6 +110,9 @@ val object_of(const experiment::ClusterInfo& info) {
   result.set("userData", parsed(info.user_data.json()));
   result.set("metric", to_js(info.metric));
   result.set("smallerIsBetter", to_js(info.smaller_is_better));
+  result.set("retention", info.retention ? object_of(*info.retention) : val::null());
+  result.set("containerRank", info.container_rank);
+  result.set("containerAddrs", to_js(info.container_addrs));
   result.set("detached", info.detached);
   return result;
 }

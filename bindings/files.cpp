@@ -102,10 +102,9 @@ class HostFiles : public Vfs {
   }
   std::unique_ptr<FileLock> lock(const std::string& path) override {
     const val release = told(path, "locked", "lock", path);
-    check(
-        !release.isUndefined(), ErrorKind::state, "file", '"', path,
-        "\" is locked by another process, or another part of this one - expected no other program at work here - wait "
-        "until that ends, or choose another folder.");
+    check(!release.isUndefined(), ErrorKind::state, "file", '"', path,
+          "\" is locked by another process, or another part of this one - expected a free folder - wait "
+          "until that ends, or choose another folder.");
     return std::make_unique<HostLock>(release);
   }
 

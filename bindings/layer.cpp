@@ -45,7 +45,7 @@ struct Access : Layer {
   }
 };
 
-/// What layers and cells whose functions are in JavaScript have in common; their bases differ.
+/// The common part of layers and cells whose functions are in JavaScript; their bases differ.
 class CustomParts : public UserLayer {
  public:
   CustomParts(const val& link, DType compute_dtype) : functions_{link, compute_dtype} {}

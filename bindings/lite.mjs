@@ -1,6 +1,6 @@
-// etude-ml/lite, a second import of the package for pages that want the smallest download: the same link, of which only what
-// these classes need is kept. A call of anything else throws an Error that names the import that has it.
-import { callsOf } from './doors.mjs';
+// etude-ml/lite, a second import of the package for pages that want the smallest download: the same link, without the code
+// that these classes do not need. A call of anything else throws an Error that names the import that has it.
+import { callsOf } from './entry_points.mjs';
 import { parts } from './parts.mjs';
 
 /** The classes of lite by their families. web/ derives the types from this list. */

@@ -173,7 +173,7 @@ EMSCRIPTEN_BINDINGS(model) {
        }>();
   bind<"model.free(options, link)", [](ModelOptions options, val link) -> ModelPtr {
     check(options.call.given, ErrorKind::value, "model",
-          "no function `call` - expected one that says what the model makes of x - write "
+          "no function `call` - expected one that computes the outputs from x - write "
           "et.model({layers, call(x, training) {…}}).");
     return std::make_shared<JavaScriptModel<FreeModel>>(UserSteps{{.link = link}, options}, options.layers,
                                                         options.layer_options());
@@ -228,7 +228,7 @@ EMSCRIPTEN_BINDINGS(model) {
   bind<"model.metrics(model)", [](ModelPtr model) { return model->metrics(); }>();
   bind<"model.reset_metrics(model)", [](ModelPtr model) { model->reset_metrics(); }>();
   bind<"build(model, input_shape)", [](ModelPtr model, Shape input_shape) { model->build(input_shape); }>();
-  bind<"explain(model)", [](ModelPtr model) { return model->explain(); }>();
+  bind<"explain(model, options)", [](ModelPtr model, ExplainOptions options) { return model->explain(options); }>();
   bind<"summary(model, options, print_fn?)",
        [](ModelPtr model, SummaryOptions options, std::optional<std::function<void(std::string_view)>> print_fn) {
          options.print_fn = print_fn.value_or(nullptr);

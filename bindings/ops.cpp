@@ -4,7 +4,7 @@
 namespace etude::js {
 namespace {
 
-/// What a loss is differentiated by: variables, or Values of the trace.
+/// The sources of a gradient: variables, or Values of the trace.
 struct Sources {
   std::vector<Variable> variables = {};
   std::vector<Value> values = {};

@@ -80,8 +80,8 @@ static_assert(are_listed(layers::Layers{}) && are_listed(losses::Losses{}) && ar
               are_listed(constraints::Constraints{}) && are_listed(callbacks::Callbacks{}));
 static_assert(
     are_listed<CompileOptions, FitOptions, EvaluateOptions, PredictOptions, BatchOptions, SequentialOptions,
-               ModelOptions, FunctionalOptions, SummaryOptions, ModelToDotOptions, SaveOptions, LoadModelOptions,
-               LoadWeightsOptions, InputOptions, AttentionInputs, CsvOptions, DatasetShuffleOptions,
+               ModelOptions, FunctionalOptions, SummaryOptions, ExplainOptions, ModelToDotOptions, SaveOptions,
+               LoadModelOptions, LoadWeightsOptions, InputOptions, AttentionInputs, CsvOptions, DatasetShuffleOptions,
                utils::NormalizeOptions, utils::PadSequencesOptions, utils::TimeseriesOptions, utils::TextDatasetOptions,
                utils::SplitDatasetOptions, utils::SkipgramsOptions>());
 

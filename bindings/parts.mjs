@@ -1,8 +1,8 @@
-// The parts of the module, which a page fetches when it needs them. A part is what only its doors reach: calls that
-// bindings/ registers in a block of EMSCRIPTEN_BINDINGS, or alone (`calls`), classes of the tables, and functions that are
-// called by address.
-// `within` names the part that is loaded besides: it has what both use, and what several parts within it use. It comes
-// later in this list.
+// The parts of the module, which a page fetches when it needs them. A part has the code that only its entry points
+// reach. Entry points are calls that bindings/ registers in a block of EMSCRIPTEN_BINDINGS, or alone (`calls`), classes of
+// the tables, and functions that are called by address.
+// `within` names a part that is loaded, too: it has the code that both use, and the code that several parts within it use. It
+// comes later in this list.
 export const parts = {
   data: { bindings: ['data', 'utils', 'predict'], classes: [], functions: ['of_dataset', 'of_creator', 'arrays_in_npz', 'arrays_to_npz'] },
   keras2: { within: 'formats', bindings: [], classes: [], functions: ['load_h5', 'find_keras2_weights'] },

@@ -30,7 +30,7 @@ template <class Visitor> auto with_kind(std::string_view kind, Visitor visit) {
   }
 }
 
-/// An object that JavaScript gives, and what calls its functions: null for an object of Étude's.
+/// An object from JavaScript, and the object that calls its functions: null for an object of Étude's classes.
 std::shared_ptr<void> given(std::string_view kind, const val& value, const js::Where& where) {
   return with_kind(kind,
                    [&]<class Kind>() -> std::shared_ptr<void> { return from_js<std::shared_ptr<Kind>>(value, where); });
@@ -47,7 +47,8 @@ std::optional<CustomObject> object_of_web_as_json(const ClassTable& table, const
   if (!user) return {};
   const val of_web = user->functions().object();
   check(!of_web.isUndefined(), ErrorKind::state, "toJson", "a custom ", table.kind(),
-        " whose object was collected - expected that to be alive - keep it, or a model that contains it.");
+        " whose object was garbage-collected - expected a live object - keep a reference to it, or to a model that "
+        "contains it.");
   const val saved = call_host("describeObject", of_web);
   const auto text = [&](const char* name) { return from_js<std::string>(saved[name], {"toJson", name}); };
   return CustomObject{text("className"), text("registeredName"), text("config")};
@@ -106,6 +107,17 @@ namespace {
 Task<val> load_weights(ModelPtr model, std::string path, LoadWeightsOptions options) {
   co_await model->load_weights_task(std::move(path), std::move(options));
   co_return val::undefined();
+}
+
+StringLayers by_names(const std::map<std::string, std::shared_ptr<StringLayer>>& layers) {
+  StringLayers result{val::object()};
+  for (const auto& [name, layer] : layers) result.set(name, to_js(LayerPtr(layer)));
+  return result;
+}
+
+Task<val> load_strings(std::string path, LoadStringLayersOptions options) {
+  const auto layers = co_await load_string_layers_task(std::move(path), std::move(options));
+  co_return by_names(layers);
 }
 
 }  // namespace
@@ -169,10 +181,9 @@ EMSCRIPTEN_BINDINGS(saving) {
          options.progress = std::move(progress);
          return load_model_task(std::move(path), std::move(options));
        }>();
-  bind<"load_string_layers(path)", [](std::string path) {
-    StringLayers layers{val::object()};
-    for (const auto& [name, layer] : load_string_layers(path)) layers.set(name, to_js(LayerPtr(layer)));
-    return layers;
+  bind<"load_string_layers(path)", [](std::string path) { return by_names(load_string_layers(path)); }>();
+  bind<"load_string_layers_task(path, files)", [](std::string path, std::shared_ptr<Vfs> files) {
+    return load_strings(std::move(path), {.files = std::move(files)});
   }>();
 }
 

@@ -41,11 +41,10 @@ struct Advice {
   std::string_view native, javascript;
 };
 inline constexpr Advice advices[]{
-    {"a host that has some, or the option files - pass a Vfs, such as MemoryVfs.",
-     "those that openFiles gives a page - call openFiles first."},
-    {"a host that has some", "those that openFiles gives a page"},
-    {"leave out what stands before the path.",
-     "leave out what stands before the path; a page keeps files once openFiles() was called."},
+    {"a host with files, or the option files - pass a Vfs, such as MemoryVfs.",
+     "files that openFiles opened - call openFiles first."},
+    {"a host with files", "files that openFiles opened"},
+    {"remove the scheme before the path.", "remove the scheme before the path; a page keeps files after openFiles()."},
     {"declare `about` and Options and call register_class first, or save only the model's weights.",
      "save the model's weights instead, and create the model in code."},
     {" - make layers by from_json<Layer>().", " - pass the text that model.toJson() gave."},

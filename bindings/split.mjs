@@ -1,20 +1,20 @@
-// Splits a linked module: etude.wasm keeps what pages always download; each part of parts.mjs goes to a file of its own.
+// Splits a linked module: etude.wasm keeps the code that pages always download; each part of parts.mjs goes to a file of its own.
 // With --lite a second division of the same module, by lite.mjs, makes etude-lite.wasm and its parts.
 //
 //     node split.mjs WASM_SPLIT MODULE.wasm LINK_MAP [--lite]
 //
-// The compiler's objects say what each function uses, also by address. A part is what is reached by its doors alone.
+// The compiler's objects list the uses of each function, also by address. A part has the code that only its entry points reach.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { divide } from './division.mjs';
-import { labelOf, plain } from './doors.mjs';
+import { labelOf, plain } from './entry_points.mjs';
 import { absent, classes, liteParts } from './lite.mjs';
 import { moveData } from './part_data.mjs';
 import { parts } from './parts.mjs';
 import { usesOf } from './uses.mjs';
-import { doorsOnly, numbered, renamed } from './wasm_edits.mjs';
+import { entryPointsOnly, numbered, renamed } from './wasm_edits.mjs';
 import { readModule } from './wasm_file.mjs';
 
 const digits = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
@@ -30,7 +30,7 @@ const features = ['bulk-memory', 'exception-handling', 'multivalue', 'mutable-gl
 const optimize = (file, ...passes) => execFileSync(join(dirname(wasmSplit), 'wasm-opt'), [file, '-g', ...features, ...passes, '-Oz', '-o', file], { stdio: ['ignore', 'inherit', 'inherit'] });
 
 /** The code of the core and of each part, in files that this function removes. */
-function splitCode(parts, { chosen, doors }) {
+function splitCode(parts, { chosen, entryPoints }) {
   const file = (part) => `${path}.of.${part}`;
   let core = `${path}.whole`;
   writeFileSync(core, numbered(bytes, module));
@@ -42,11 +42,11 @@ function splitCode(parts, { chosen, doors }) {
     for (const done of [core, list]) rmSync(done);
     core = next;
   }
-  const isOpen = new Set([...doors.keys()].map(plain)), doorSlots = new Map(slots.filter(([, name]) => isOpen.has(name)));
-  // A door that is called directly gets a new place.
-  const isDoor = (part, slot) => doorSlots.has(slot) || (part === absent && slot > slots.at(-1)[0]);
-  writeFileSync(core, doorsOnly(readFileSync(core), parts, isDoor, missing));
-  if (parts[absent]) leaveOut(core, doorSlots, Object.keys(parts).filter((part) => part !== absent).map(file));
+  const names = new Set([...entryPoints.keys()].map(plain)), entryPointSlots = new Map(slots.filter(([, name]) => names.has(name)));
+  // An entry point that is called directly gets a new slot.
+  const isEntryPoint = (part, slot) => entryPointSlots.has(slot) || (part === absent && slot > slots.at(-1)[0]);
+  writeFileSync(core, entryPointsOnly(readFileSync(core), parts, isEntryPoint, missing));
+  if (parts[absent]) leaveOut(core, entryPointSlots, Object.keys(parts).filter((part) => part !== absent).map(file));
   else optimize(core);
   const pieces = new Map([['core', readFileSync(core)]]);
   rmSync(core);
@@ -55,7 +55,7 @@ function splitCode(parts, { chosen, doors }) {
     rmSync(file(part));
   }
   for (const { module, name } of readModule(pieces.get('core')).imports)
-    if (parts[module] && module !== absent && !doorSlots.has(Number(name))) throw new Error(`the core calls function ${name} of the part ${module} - expected calls through its doors alone - this is a fault of split.mjs.`);
+    if (parts[module] && module !== absent && !entryPointSlots.has(Number(name))) throw new Error(`the core calls function ${name} of the part ${module} - expected calls of its entry points only - this is a fault of split.mjs.`);
   return pieces;
 }
 
@@ -63,10 +63,10 @@ function splitCode(parts, { chosen, doors }) {
  * Makes one import of all functions of a type that are left out and have the same label, which errors name, and removes
  * what only functions that are left out use. `kept` are files of parts.
  */
-function leaveOut(core, doorSlots, kept) {
+function leaveOut(core, entryPointSlots, kept) {
   const used = new Set(kept.flatMap((file) => readModule(readFileSync(file)).imports.map(({ name }) => name)));
   writeFileSync(core, renamed(readFileSync(core), ({ module, name }) => {
-    if (module === absent) return { module, name: labelOf(doorSlots.get(Number(name)) ?? '') };
+    if (module === absent) return { module, name: labelOf(entryPointSlots.get(Number(name)) ?? '') };
     return { module, name: name.startsWith('%') && module === undefined && !used.has(name) ? undefined : name };
   }));
   optimize(core, '--duplicate-import-elimination', '--converge');
@@ -76,7 +76,7 @@ function leaveOut(core, doorSlots, kept) {
 function write(parts, stem) {
   const division = divide(parts, module, objects), pieces = splitCode(parts, division);
   const split = moveData(pieces, map, division.found);
-  // A part fits the core of the same link alone: names of modules in imports tell.
+  // A part fits only the core of the same link: the names of modules in its imports contain the link's hash.
   const hash = createHash('sha256');
   for (const each of split.values()) hash.update(each);
   const link = hash.digest('hex').slice(0, 8), short = new Map();

@@ -39,7 +39,7 @@ struct UserFunctions {
 /// The compiled step whose executions JavaScript may replace now: makeTrainFunction or a similar function runs.
 inline std::shared_ptr<StepFunction> function_being_made;
 
-/// What calls the functions of such an object, which JavaScript gets in its place.
+/// The object that calls the functions of such an object. JavaScript gets it in its place.
 class UserObject {
  public:
   virtual ~UserObject() = default;

@@ -1,6 +1,6 @@
 // What functions and data of a linked module use, by the compiler's objects, also by address.
 import { readFileSync } from 'node:fs';
-import { plain } from './doors.mjs';
+import { plain } from './entry_points.mjs';
 import { readArchive, readObject } from './wasm_file.mjs';
 
 /** The objects that a link map names. */
@@ -29,7 +29,7 @@ export function reach(uses, roots, stop = () => false) {
   return reached;
 }
 
-/** What the objects of a link map use, all together. */
+/** The uses of all objects of a link map. */
 export function usesOf(map, exported) {
   const uses = new Map(), roots = new Set(exported), taken = new Set(), textOf = new Map();
   let count = 0;
@@ -46,7 +46,7 @@ export function usesOf(map, exported) {
   return { uses, roots, taken, textOf };
 }
 
-/** Says that what makes options uses the rows of their fields, in place of the class's entry: nothing reads them before. */
+/** Makes the functions that make options use the rows of their fields, in place of the class's entry: nothing reads them before. */
 function moveFields(uses) {
   for (const [name, used] of uses) {
     const type = /^_ZN5etude11class_entryI(.*)E$/.exec(name)?.[1];

@@ -9,13 +9,13 @@ export function numbered(bytes, { sections, functions }) {
 }
 
 /**
- * The core without imports in place of functions that are no doors: nothing calls those before their part is loaded.
- * Their places in the table get the function that says what is missing.
+ * The core, whose table no longer imports functions that are no entry points: nothing calls them before their part is loaded.
+ * Their slots in the table get the function that reports a missing part.
  */
-export function doorsOnly(bytes, parts, isDoor, missing) {
+export function entryPointsOnly(bytes, parts, isEntryPoint, missing) {
   const module = readModule(bytes), stand = module.functions.find(({ name }) => name === missing).index;
   const functions = module.imports.filter(({ kind }) => kind === 0);
-  const inPlace = (index) => parts[functions[index]?.module] && !isDoor(functions[index].module, Number(functions[index].name));
+  const inPlace = (index) => parts[functions[index]?.module] && !isEntryPoint(functions[index].module, Number(functions[index].name));
   const body = module.elements.flatMap(({ offset, functions }) => [0, 0x41, ...encodeSigned(offset), 0x0b, ...encode(functions.length), ...functions.flatMap((index) => encode(inPlace(index) ? stand : index))]);
   return Buffer.concat([bytes.subarray(0, 8), ...module.sections.map(({ id, whole, end }) => (id === 9 ? sectionOf(9, [...encode(module.elements.length), ...body]) : bytes.subarray(whole, end)))]);
 }

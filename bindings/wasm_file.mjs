@@ -46,7 +46,7 @@ const limits = (reader) => {
   const flags = reader.number();
   reader.skip(flags & 1 ? 2 : 1);
 };
-/** What an import of each kind says besides its names. */
+/** The bytes of an import of each kind after its names. */
 const skipImport = [
   (reader) => reader.skip(),
   (reader) => (reader.byte(), limits(reader)),

@@ -22,7 +22,7 @@ using testing::numbers;
 
 }  // namespace
 
-TEST_CASE("ThresholdedReLU keeps what is above theta, and refuses a theta below 0", "[layers][activations]") {
+TEST_CASE("ThresholdedReLU keeps numbers above theta, and refuses a theta below 0", "[layers][activations]") {
   const Tensor x = Tensor::from<float>({4}, {-3, 2, 2.5, 9});
   CHECK(numbers((*layers::thresholded_relu({.theta = 2}))(x)) == std::vector<double>{0, 0, 2.5, 9});
   CHECK(error_of([] { layers::thresholded_relu({.theta = -1, .name = "t"}); }) ==
@@ -123,7 +123,7 @@ TEST_CASE("a model of tied embeddings learns to name its words", "[layers][embed
   CHECK((*history)["loss"].back() < 0.5 * (*history)["loss"].front());
 }
 
-TEST_CASE("ReversibleEmbedding refuses what it cannot project", "[layers][embedding][errors]") {
+TEST_CASE("ReversibleEmbedding refuses inputs that it cannot project", "[layers][embedding][errors]") {
   const auto made = [](ReversibleEmbeddingOptions options) {
     options.input_dim = options.output_dim = 2;
     options.name = "words";

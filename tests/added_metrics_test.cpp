@@ -190,7 +190,7 @@ TEST_CASE("metrics: a weight of 2 counts a row twice", "[metrics]") {
   }
 }
 
-TEST_CASE("metrics: with the state of others a metric has the figures of the rows of all", "[metrics]") {
+TEST_CASE("metrics: merge_state gives the figures of the rows of all metrics", "[metrics]") {
   for (const Known& each : known()) {
     const MetricPtr first = each.make(), second = each.make(), third = each.make();
     CAPTURE(first->description().class_name(), each.keras);
@@ -294,7 +294,7 @@ TEST_CASE("metrics refuse options that Keras refuses", "[metrics]") {
   refuses("[r2_score] num_regressors = -1", [] { metrics::r2_score({.num_regressors = -1}); });
 }
 
-TEST_CASE("metrics refuse data of other shapes than they are for", "[metrics]") {
+TEST_CASE("metrics refuse data of other shapes", "[metrics]") {
   const auto refuses = [](const std::string& text, const MetricPtr& metric, const Samples& given) {
     const std::string error = error_of([&] { update(*metric, given); });
     CAPTURE(error);
@@ -315,7 +315,7 @@ TEST_CASE("metrics refuse data of other shapes than they are for", "[metrics]") 
           mixed);
 }
 
-TEST_CASE("metrics of classes count NaN and numbers out of range nowhere", "[metrics]") {
+TEST_CASE("metrics of classes do not count NaN and numbers out of range", "[metrics]") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const Samples given{
       tensor_of({4}, DType::float32, {0, nan, 1e20, 1}), tensor_of({4}, DType::float32, {0, 1, 1, -7}), {}};

@@ -122,6 +122,12 @@ void load_weights_later(Model& model, const std::string& path, const std::shared
   run(started(model.load_weights_task(path, {.files = files})), *files);
 }
 
+using StringLayers = std::map<std::string, std::shared_ptr<StringLayer>>;
+
+Task<> load_strings(std::string path, LoadStringLayersOptions options, StringLayers& layers) {
+  layers = co_await load_string_layers_task(std::move(path), std::move(options));
+}
+
 bool alike(const Model& a, const Model& b) {
   const std::vector<Tensor> first = a.get_weights(), second = b.get_weights();
   return std::ranges::equal(first, second, same_bits);
@@ -204,6 +210,23 @@ TEST_CASE("files whose bytes come later: files of Keras give the same models as 
     }
 }
 
+TEST_CASE("files whose bytes come later: layers of strings have the same vocabularies as at once", "[saving][keras]") {
+  const std::vector<std::byte> bytes = read_file(golden_path("keras/texts.keras"));
+  const FilesInMemory scope;
+  scope.files->open("m.keras", false)->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const auto files = std::make_shared<AwaitedFiles>(*scope.files);
+  StringLayers layers;
+  run(started(load_strings("m.keras", {.files = files}, layers)), *files);
+  CHECK(files->waits() > 0);
+  const StringLayers expected = load_string_layers(bytes);
+  REQUIRE(expected.size() == 1);
+  REQUIRE(layers.size() == 1);
+  const auto vocabulary = [](const StringLayers& of) {
+    return dynamic_cast<const VocabularyLayer&>(*of.begin()->second).get_vocabulary();
+  };
+  CHECK(vocabulary(layers) == vocabulary(expected));
+}
+
 TEST_CASE("files whose bytes come later: an error of a read ends the load, and sets no weights", "[saving][errors]") {
   const FilesInMemory scope;
   const Large model(initializers::random_uniform({.seed = 1}));
@@ -220,7 +243,7 @@ TEST_CASE("files whose bytes come later: an error of a read ends the load, and s
   }
 }
 
-TEST_CASE("files whose bytes come later: what does not wait for them is an error", "[saving][errors]") {
+TEST_CASE("files whose bytes come later: a function that does not wait for them is an error", "[saving][errors]") {
   const FilesInMemory scope;
   Large model(initializers::zeros());
   model.save_weights("m.safetensors");

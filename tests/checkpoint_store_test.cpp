@@ -177,11 +177,11 @@ TEST_CASE("checkpoints: a damaged one is a warning that names its file, and the 
   std::string bytes = whole.at("model.safetensors");
   bytes[bytes.size() - 100] ^= 1;
   write(*files, "c/ckpt-00000002/model.safetensors", bytes);
-  expect("model.safetensors", "differs from what was written, in the tensor \"dense/kernel\"");
+  expect("model.safetensors", "differs from the saved contents, in the tensor \"dense/kernel\"");
   bytes = whole.at("model.safetensors");
   bytes[10] ^= 1;
   write(*files, "c/ckpt-00000002/model.safetensors", bytes);
-  expect("model.safetensors", "differs from what was written");
+  expect("model.safetensors", "differs from the saved contents");
   write(*files, "c/ckpt-00000002/state.json", whole.at("state.json") + " ");
   expect("state.json", " bytes - expected ");
   write(*files, "c/ckpt-00000002/manifest.json", whole.at("manifest.json").substr(1));

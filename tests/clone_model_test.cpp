@@ -66,7 +66,7 @@ TEST_CASE("a clone of a stateful model keeps the batch size", "[clone_model]") {
   CHECK(clone->input_shape() == Shape{4, 3, 1});
 }
 
-TEST_CASE("clone_model refuses what it cannot clone", "[clone_model]") {
+TEST_CASE("clone_model refuses models that it cannot clone", "[clone_model]") {
   struct Own : Model {
     Value call(Value x, bool) override { return x; }
   };

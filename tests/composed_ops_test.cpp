@@ -143,7 +143,7 @@ TEST_CASE("composed ops: Keras's shapes, dtypes and numbers", "[ops]") {
   }
 }
 
-TEST_CASE("composed ops: infinities and NaN are what they are in Keras", "[ops]") {
+TEST_CASE("composed ops: infinities and NaN are those of Keras", "[ops]") {
   constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   using Numbers = std::vector<double>;
   CHECK(computed({nan, infinity, -infinity, 0}, ops::is_nan) == Numbers{1, 0, 0, 0});
@@ -198,7 +198,7 @@ TEST_CASE("composed ops: an index out of range gives NaN", "[ops]") {
   CHECK((got[0] == 1 && got[1] == 2 && std::isnan(got[2]) && std::isnan(got[3])));
 }
 
-TEST_CASE("composed ops: what they refuse", "[ops]") {
+TEST_CASE("composed ops reject invalid arguments", "[ops]") {
   const auto refused = [](Value (*function)(Value)) { return error_of([&] { computed({1, 2, 3}, function); }); };
   CHECK_THAT(refused([](Value x) { return ops::pad(x, {{1, 2}, {3, 4}}); }), ContainsSubstring("2 widths for 1 axes"));
   CHECK_THAT(refused([](Value x) { return ops::pad(x, -1); }), ContainsSubstring("a width of -1"));

@@ -199,12 +199,14 @@ TEST_CASE("an impossible graph in a Functional config is an Error", "[config]") 
   CHECK(error_with([](json&) {}) == "no error");
   CHECK(error_with([&](json& config) { history(config, 1) = {"two", 0, 0}; }).find("expected a graph without loops") !=
         std::string::npos);
-  CHECK(error_with([&](json& config) { history(config, 2) = {"gone", 0, 0}; }).find("called on what no layer gives") !=
-        std::string::npos);
-  CHECK(error_with([&](json& config) { history(config, 2) = {"one", 0, 1}; }).find("called on what no layer gives") !=
-        std::string::npos);
+  CHECK(error_with([&](json& config) {
+          history(config, 2) = {"gone", 0, 0};
+        }).find("called on a tensor that no layer returns") != std::string::npos);
+  CHECK(error_with([&](json& config) {
+          history(config, 2) = {"one", 0, 1};
+        }).find("called on a tensor that no layer returns") != std::string::npos);
   CHECK(error_with([&](json& config) { history(config, 2) = "one"; }).find("keras_history") != std::string::npos);
-  CHECK(error_with([](json& config) { config["output_layers"] = {{"gone", 0, 0}}; }).find("given by no layer") !=
+  CHECK(error_with([](json& config) { config["output_layers"] = {{"gone", 0, 0}}; }).find("returned by no layer") !=
         std::string::npos);
   CHECK(error_with([](json& config) {
           config["layers"][1]["inbound_nodes"][0]["kwargs"] = {{"mask", nullptr}, {"use_causal_mask", true}};

@@ -155,7 +155,7 @@ TEST_CASE("csv: files that cannot be opened and missing options are errors", "[c
   const auto files = std::exchange(host().files, nullptr);  // as in a page
   const std::string error = fit("log.csv");
   host().files = files;
-  CHECK_THAT(error, ContainsSubstring("[CSVLogger] \"log.csv\" cannot be opened: there are no files here") &&
+  CHECK_THAT(error, ContainsSubstring("[CSVLogger] \"log.csv\" cannot be opened: no file system is available") &&
                         ContainsSubstring("the option open"));
 }
 

@@ -122,7 +122,8 @@ TEST_CASE("timeseries_dataset_from_array: windows and targets as in Keras", "[ut
   }
 }
 
-TEST_CASE("timeseries_dataset_from_array: without targets or batches, and shuffled anew at each iteration", "[utils]") {
+TEST_CASE("timeseries_dataset_from_array: without targets or batches, and shuffled again at each iteration",
+          "[utils]") {
   const Tensor data = counting(9, 1);
   const Dataset single = utils::timeseries_dataset_from_array(data, {}, {.sequence_length = 3, .batch_size = {}});
   CHECK(single.cardinality() == 7);

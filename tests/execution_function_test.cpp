@@ -127,8 +127,9 @@ TEST_CASE("replace_execution: batches that a function does not take are skipped,
   CHECK(weights_of(model) == weights_of(usual));
 }
 
-TEST_CASE("replace_execution: data that ends within an execution, and exhausted data, call it with what there is",
-          "[training]") {
+TEST_CASE(
+    "replace_execution: data that ends within an execution, and exhausted data, call it with the remaining batches",
+    "[training]") {
   std::vector<int> counts;
   Replaced model;
   model.train = [&counts](StepFunction& function, BatchIterator& batches) -> Task<ExecutionResult> {

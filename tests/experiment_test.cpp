@@ -11,6 +11,7 @@
 
 #include "environment_variable.hpp"
 #include "etude/experiment/context.hpp"
+#include "etude/experiment/detail/system_metrics.hpp"
 #include "etude/experiment/training_callback.hpp"
 #include "etude/saving/detail/json.hpp"
 #include "interrupted_runs.hpp"
@@ -70,6 +71,13 @@ struct Trial {
   }
   std::vector<StoredCheckpoint> checkpoints() const { return list_checkpoints("trial/checkpoints", files); }
 };
+
+/// The epochs of the checkpoints of a trial.
+std::vector<std::int64_t> epochs_of(const Trial& trial) {
+  std::vector<std::int64_t> epochs;
+  for (const StoredCheckpoint& stored : trial.checkpoints()) epochs.push_back(stored.metadata.integer("epoch"));
+  return epochs;
+}
 
 /// Requests the end of the trial during a hook, counted as by Interrupter.
 class Requester : public Interrupter {
@@ -208,6 +216,7 @@ TEST_CASE("experiment: a trial that is preempted at any moment loses no step", "
     bool request = false;
     trial.config.preempt.requested = [&] { return request; };
     trial.training.checkpoint_freq = std::nullopt;
+    trial.training.checkpoint_policy = "none";
     trial.script.further = {std::make_shared<Requester>(request, hook)};
     CHECK_THROWS_AS(trial.run(), Preempted);
     CHECK(lines_in(*trial.files, "trial/metrics.jsonl").back()["status"] == "preempted");
@@ -276,9 +285,7 @@ TEST_CASE("experiment: a trial keeps its best and its newest checkpoint, and loa
   const std::vector<double>& losses =
       std::ranges::find(outcome.history, "val_loss", [](const auto& entry) { return entry.first; })->second;
   const auto best = std::ranges::min_element(losses) - losses.begin();
-  std::vector<std::int64_t> epochs;
-  for (const StoredCheckpoint& stored : trial.checkpoints()) epochs.push_back(stored.metadata.integer("epoch"));
-  CHECK(epochs == (best == 4 ? std::vector<std::int64_t>{4} : std::vector<std::int64_t>{best, 4}));
+  CHECK(epochs_of(trial) == (best == 4 ? std::vector<std::int64_t>{4} : std::vector<std::int64_t>{best, 4}));
   Context context(trial.with_files());
   const ModelPtr model = context.load_model_from_checkpoint("1");
   const Tensor x = waves({12, 5}, 0.5);
@@ -286,6 +293,73 @@ TEST_CASE("experiment: a trial keeps its best and its newest checkpoint, and loa
         Catch::Approx(losses[static_cast<std::size_t>(best)]));
   CHECK_THAT(error_of([&] { static_cast<void>(context.load_model_from_checkpoint("3")); }),
              ContainsSubstring("\"3\" - expected the uuid of a checkpoint"));
+}
+
+TEST_CASE("experiment: the checkpoint policy says after which validations there is a checkpoint, also after a restart",
+          "[experiment]") {
+  Trial trial;
+  trial.script.epochs = 5;
+  trial.script.patience = 9;
+  trial.training.checkpoint_freq = std::nullopt;
+  trial.config.retention = {.save_trial_best = 0, .save_trial_latest = 9};
+  SECTION("best: better than all before") {
+    trial.config.retention.smaller_is_better = false;  // the loss falls: the first ones are the best
+    CHECK_THROWS_AS(trial.run(40), Interruption);      // in the third epoch
+    const Outcome outcome = trial.run();
+    const auto losses =
+        std::ranges::find(outcome.history, "val_loss", [](const auto& entry) { return entry.first; })->second;
+    std::vector<std::int64_t> expected;
+    for (std::size_t epoch = 0; epoch < losses.size(); ++epoch) {
+      const auto before = losses.begin() + static_cast<std::ptrdiff_t>(epoch);
+      if (std::all_of(losses.begin(), before, [&](double loss) { return loss < losses[epoch]; }))
+        expected.push_back(static_cast<std::int64_t>(epoch));
+    }
+    REQUIRE(expected.size() < 4);
+    if (expected.back() != 4) expected.push_back(4);  // the end
+    CHECK(epochs_of(trial) == expected);
+  }
+  SECTION("all") {
+    trial.training.checkpoint_policy = "all";
+    trial.run();
+    CHECK(epochs_of(trial) == std::vector<std::int64_t>{0, 1, 2, 3, 4});
+  }
+  SECTION("none: only at the end") {
+    trial.training.checkpoint_policy = "none";
+    trial.run();
+    CHECK(epochs_of(trial) == std::vector<std::int64_t>{4});
+  }
+  SECTION("an unknown one is an error") {
+    trial.training.checkpoint_policy = "often";
+    CHECK_THAT(error_of([&] { trial.run(); }), ContainsSubstring("expected \"best\", \"all\" or \"none\""));
+  }
+}
+
+TEST_CASE("experiment: system_metrics_interval reports the use of the machine between steps; by default nothing does",
+          "[experiment]") {
+  Trial trial;
+  trial.run();
+  for (const Json& line : lines_in(*trial.files, "trial/metrics.jsonl"))
+    CHECK((!line.contains("group") || line["group"] != "system"));
+  Trial measured;
+  measured.training.system_metrics_interval = 1e-9;
+  measured.run();
+  std::vector<Json> reports;
+  for (const Json& line : lines_in(*measured.files, "trial/metrics.jsonl"))
+    if (line.contains("group") && line["group"] == "system") reports.push_back(line);
+  if (system_usage().memory) {
+    REQUIRE(reports.size() == 11);  // after each of 12 steps, compared with the one before
+    CHECK(reports.front()["steps_completed"] == 2);
+    for (const Json& report : reports) CHECK(report["metrics"]["memory"] > 1e6);
+  }
+#if defined(__linux__)
+  for (const char* name : {"memory_free", "net_received", "net_sent"}) CHECK(reports.back()["metrics"][name] >= 0);
+  const SystemUsage before = system_usage();
+  while (*system_usage().processors_all <= *before.processors_all) continue;  // it ticks every 10 ms
+  const SystemUsage after = system_usage();
+  CHECK(*after.processors_busy - *before.processors_busy <= *after.processors_all - *before.processors_all);
+#endif
+  measured.training.system_metrics_interval = -1;
+  CHECK_THAT(error_of([&] { measured.run(); }), ContainsSubstring("system_metrics_interval = -1"));
 }
 
 TEST_CASE("experiment: context.fit reports and stores like the callback; a context trains one fit", "[experiment]") {
@@ -418,6 +492,7 @@ TEST_CASE("experiment: a trial begins with the file that its environment names",
   const testing::EnvironmentVariable variable("ETUDE_TRIAL", "trial.json");
   const auto write = [&](const std::string& text) { files->open("trial.json", false)->append(text); };
   write(R"({"trial_id": 3, "experiment_id": "e", "trial_seed": 7, "storage": "trials/3", "latest_checkpoint": null,
+            "retention": {"save_experiment_best": 2, "save_trial_latest": 0},
             "checkpoint_storage": "all", "metric": "val_accuracy", "smaller_is_better": false,
             "hparams": {"rate": 1, "units": 8.0, "bias": true, "act": "relu", "sizes": [1, 2.5],
                         "optimizer": {"name": "sgd"}}})");
@@ -426,7 +501,8 @@ TEST_CASE("experiment: a trial begins with the file that its environment names",
   CHECK(context.info.trial.trial_seed == 7);
   CHECK_FALSE(context.info.detached);
   CHECK(context.metric() == "accuracy");
-  CHECK_FALSE(context.retention().smaller_is_better);
+  CHECK(context.retention() ==
+        RetentionRules{.save_experiment_best = 2, .save_trial_latest = 0, .smaller_is_better = false});
   CHECK(context.checkpoint.folder() == "all");
   const Settings& hparams = context.info.trial.hparams;
   CHECK(hparams.number("rate") == 1);
@@ -453,7 +529,25 @@ TEST_CASE("experiment: a trial begins with the file that its environment names",
              ContainsSubstring("\"hparams\" = [] in \"trial.json\" - expected an object"));
   CHECK_THAT(refusal("[1]"), ContainsSubstring("is no JSON object"));
   files->remove("trial.json");
-  CHECK_THAT(error_of([&] { cluster_info(files); }), ContainsSubstring("where there is no file"));
+  CHECK_THAT(error_of([&] { cluster_info(files); }), ContainsSubstring("which does not exist"));
+}
+
+TEST_CASE("experiment: the information has the rank and the addresses of the processes that TF_CONFIG lists",
+          "[experiment]") {
+  const testing::EnvironmentVariable no_trial("ETUDE_TRIAL", nullptr);
+  const auto info_of = [](const char* config) {
+    const testing::EnvironmentVariable variable("TF_CONFIG", config);
+    return cluster_info();
+  };
+  const ClusterInfo third = info_of(
+      R"({"cluster": {"chief": ["a:1"], "worker": ["b:2", "[::1]:3"]}, "task": {"type": "worker", "index": 1}})");
+  CHECK(third.container_rank == 2);
+  CHECK(third.container_addrs == Texts{"a", "b", "[::1]"});
+  for (const char* config : {static_cast<const char*>(nullptr), "no JSON", "[]", R"({"cluster": 1})"}) {
+    const ClusterInfo alone = info_of(config);
+    CHECK(alone.container_rank == 0);
+    CHECK(alone.container_addrs == Texts{"127.0.0.1"});
+  }
 }
 
 TEST_CASE("experiment: a program of a trial has an exit code for each of its ends", "[experiment]") {
@@ -478,7 +572,7 @@ TEST_CASE("experiment: a program of a trial has an exit code for each of its end
   CHECK(warnings.lines == Texts{"no memory"});
 }
 
-TEST_CASE("experiment: what does not fit is an error that says what to do", "[experiment]") {
+TEST_CASE("experiment: invalid settings and calls are errors that say what to do", "[experiment]") {
   Trial trial;
   SECTION("beside BackupAndRestore") {
     Backup backup;

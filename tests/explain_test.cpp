@@ -27,6 +27,28 @@ TEST_CASE("explain lists the instructions of a compiled step and what is fused i
   CHECK(text.find("2 instructions, ") != std::string::npos);
 }
 
+TEST_CASE("explain can begin with the result of each pass, for batches with weights, masks and names",
+          "[execution][explain]") {
+  const SymbolicTensor words = layers::input({.shape = {3}, .dtype = "int32", .name = "words"}),
+                       numbers = layers::input({.shape = {2}, .name = "numbers"});
+  const SymbolicTensor vectors = layers::embedding({.input_dim = 5, .output_dim = 2, .mask_zero = true})->apply(words);
+  const SymbolicTensor state = layers::gru({.units = 2})->apply(vectors);
+  const SymbolicTensor both = layers::concatenate()->apply({state, numbers});
+  Functional model({words, numbers}, {layers::dense({.units = 1})->apply(both)});
+  model.compile({.optimizer = "sgd", .loss = "mse", .weighted_metrics = {"mae"}});
+  const Batch batch =
+      named_batch({{"numbers", Tensor({4, 2})}, {"words", Tensor({4, 3}, DType::int32)}}, Tensor({4, 1}), Tensor({4}));
+  model.fit(batch, {.batch_size = 4, .verbose = 0});
+  const std::string plan = model.explain(), text = model.explain({.passes = true});
+  CHECK(text.ends_with('\n' + plan));
+  std::size_t at = 0;
+  for (const char* pass : {"attention ", "dataflow\n", "groups\n", "recomputed", "schedule\n", "placement in "}) {
+    INFO(pass);
+    at = text.find(pass, at);
+    CHECK(at != text.npos);
+  }
+}
+
 TEST_CASE("explain shows the step of fit before others", "[execution][explain]") {
   Sequential model = two_layers();
   model.compile({.optimizer = "sgd", .loss = "mean_squared_error"});

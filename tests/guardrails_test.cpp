@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "golden_path.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
@@ -55,6 +56,9 @@ const std::vector<Guardrail> guardrails{
      "Expected `validation_freq` to be a list or int"},
     {"no batch in predict", [](Sequential& m) { m.predict(Data(batches().take(0)), {.verbose = 0}); },
      "Unexpected result of `predict_function` (Empty batch_outputs)"},
+    {"by_name for a checkpoint of TensorFlow",
+     [](Sequential& m) { m.load_weights(testing::golden_path("tf/dense"), {.by_name = true}); },
+     "Weights may only be loaded based on topology into Models when loading TensorFlow-formatted weights"},
     {"a model without trainable weights",
      [](Sequential& m) {
        m.set_trainable(false);
@@ -147,6 +151,23 @@ TEST_CASE("guardrails: Keras's errors have Keras's texts, and the model trains o
     model.compile(mse());
     model.fit(x, y, quiet());
   }
+}
+
+TEST_CASE("guardrails: weights in HDF5 are loaded only into a model that has created its variables", "[guardrails]") {
+  struct Own : Model {
+    LayerPtr layer = layers::dense({.units = 3});
+    Value call(Value value, bool) override { return (*layer)(value); }
+    std::vector<LayerPtr> layers() const override { return {layer}; }
+  } own;
+  Sequential sequential(two_dense());
+  for (Model* model : {static_cast<Model*>(&own), static_cast<Model*>(&sequential)})
+    for (const char* path : {"keras/norm.weights.h5", "keras/sequential2_weights.h5"})
+      CHECK_THAT(error_of([&] { model->load_weights(testing::golden_path(path)); }),
+                 ContainsSubstring("Unable to load weights saved in HDF5 format into a subclassed Model which has not "
+                                   "created its variables yet"));
+  CHECK_THAT(error_of([&] { sequential.load_weights(testing::golden_path("tf/dense")); }),
+             ContainsSubstring("has no weights yet"));
+  CHECK(sequential.predict(x, {.verbose = 0}).shape() == Shape{8, 1});
 }
 
 TEST_CASE("guardrails: objects of a strategy must be made within its scope", "[guardrails][mirrored]") {

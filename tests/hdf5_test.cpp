@@ -187,7 +187,7 @@ TEST_CASE("hdf5: the weights that Keras saved are read, of both of its forms", "
   for (const std::string& name : names) CHECK(legacy.kind("model_weights/dense/" + name) == ObjectKind::dataset);
 }
 
-TEST_CASE("hdf5: what leaves the file, and what Keras does not write, is refused by itself (R1, R7)", "[hdf5]") {
+TEST_CASE("hdf5: addresses beyond the file, and structures that Keras does not write, are refused (R1, R7)", "[hdf5]") {
   const std::pair<const char*, const char*> refused[]{{"soft", "a link to a path"},
                                                       {"outside", "a link to a path or to another file"},
                                                       {"external", "data is in other files"},
@@ -326,7 +326,7 @@ TEST_CASE("hdf5: a group of many names and long texts is read as it was written,
                     ContainsSubstring("overlaps another one, or contains itself"));
 }
 
-TEST_CASE("hdf5: what a file cannot hold is refused when it is declared or appended", "[hdf5]") {
+TEST_CASE("hdf5: data that a file cannot hold is refused when it is declared or appended", "[hdf5]") {
   Writer writer;
   writer.dataset("a/b", Number::float32, {2});
   CHECK_THROWS_WITH(writer.dataset("a/b", Number::float32, {2}), ContainsSubstring("\"a/b\" exists"));

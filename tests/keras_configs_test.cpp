@@ -113,6 +113,29 @@ TEST_CASE("a model that Keras compiled is compiled, and written with its compile
   CHECK(to_json<Layer>(*model_from_json(to_json<Layer>(*model))) == to_json<Layer>(*model));
 }
 
+TEST_CASE("with several outputs, losses, their weights and metrics are written for each output, as Keras wants them",
+          "[config]") {
+  const SymbolicTensor x = layers::input({.shape = {3}});
+  Functional model(
+      {x}, {layers::dense({.units = 1, .name = "a"})->apply(x), layers::dense({.units = 1, .name = "b"})->apply(x)});
+  const auto written = [&](CompileOptions options) {
+    options.loss = "mse";
+    options.metrics = {"mae"};
+    model.compile(std::move(options));
+    const json text = json::parse(to_json<Layer>(model));
+    CHECK(json::parse(to_json<Layer>(*model_from_json(text.dump()))) == text);
+    return text.at("compile_config");
+  };
+  const json listed = written({.loss_weights = {1.0, 0.5}}), named = written({.loss_weights = {{"b", 0.5}}}),
+             none = written({});
+  CHECK(listed.at("loss_weights") == json{1, 0.5});
+  CHECK(listed.at("loss").size() == 2);
+  CHECK(listed.at("metrics").size() == 2);
+  CHECK(named.at("loss_weights") == json{1, 0.5});
+  CHECK(none.at("loss_weights").is_null());
+  CHECK(none.at("loss").is_object());  // one loss for all
+}
+
 TEST_CASE("options of compile() that Keras lacks are in a member that it ignores", "[config]") {
   Sequential model({layers::dense({.units = 2})});
   model.compile({.loss = "mse", .fuse_logits = false});

@@ -76,7 +76,7 @@ bool same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) { return s
 
 }  // namespace
 
-TEST_CASE("models that Keras 3 and Keras 2 saved compute the same, and go on training with the same losses",
+TEST_CASE("models that Keras 3 and Keras 2 saved compute the same, and continue training with the same losses",
           "[saving][keras]") {
   for (const char* part : {"keras3", "keras2", "texts"})
     for (const json& test : models_of(part))
@@ -204,7 +204,8 @@ TEST_CASE("weights saved to a .weights.h5 file are loaded with the same bits", "
   CHECK(same(other->get_weights(), model->get_weights()));
   CHECK_THAT(error_of([&] { model->save_weights("m.h5"); }), ContainsSubstring(".weights.h5"));
   Sequential unbuilt({layers::dense({.units = 3})});
-  CHECK_THAT(error_of([&] { unbuilt.load_weights("m.weights.h5"); }), ContainsSubstring("has no weights yet"));
+  CHECK_THAT(error_of([&] { unbuilt.load_weights("m.weights.h5"); }),
+             ContainsSubstring("has not created its variables"));
 }
 
 TEST_CASE("save with overwrite = false keeps what has the same name", "[saving][errors]") {
@@ -224,7 +225,7 @@ TEST_CASE("save with overwrite = false keeps what has the same name", "[saving][
   CHECK(kind_of([&] { model->save_weights("w.npz", {.overwrite = false}); }) == ErrorKind::io);
 }
 
-TEST_CASE("progress tells how many bytes of the weights were read, up to all", "[saving]") {
+TEST_CASE("progress reports how many bytes of the weights were read, up to all", "[saving]") {
   const FilesInMemory scope;
   const auto model = trained();
   std::uint64_t bytes = 0;
@@ -253,7 +254,7 @@ TEST_CASE("progress tells how many bytes of the weights were read, up to all", "
   }
 }
 
-TEST_CASE("progress tells how many bytes of the values were written, up to all", "[saving]") {
+TEST_CASE("progress reports how many bytes of the values were written, up to all", "[saving]") {
   const FilesInMemory scope;
   const auto model = trained();
   std::uint64_t weights = 0, optimizer = 0;
@@ -320,6 +321,37 @@ TEST_CASE("by_name loads the layers of the same names from a file of Keras 2", "
   CHECK(same_bits(model.get_weights()[2], whole->get_layer("last")->get_weights()[0]));
   CHECK_THAT(error_of([&] { model.load_weights(golden_path("keras/norm.weights.h5"), {.by_name = true}); }),
              ContainsSubstring("by_name for a file of Keras 3"));
+}
+
+TEST_CASE("skip_mismatch leaves out single weights of a file of Keras 2, as Keras does", "[saving][keras]") {
+  // Its layers: "first" [4, 3], "norm", "last" [3, 2].
+  const std::string path = golden_path("keras/sequential2_weights.h5");
+  const ModelPtr whole = load_model(golden_path("keras/sequential2.h5"));
+  const std::vector<Tensor> stored = whole->get_weights();
+  Sequential model({layers::dense({.units = 3, .name = "first"}), layers::batch_normalization({.name = "norm"}),
+                    layers::dense({.units = 2, .name = "last"})});
+  model.build({-1, 5});
+  const Tensor kernel = model.get_weights().front();
+  for (const bool by_name : {false, true}) {
+    std::vector<Tensor> zeros;
+    for (const Tensor& each : model.get_weights()) zeros.emplace_back(each.shape());
+    zeros.front() = kernel;
+    model.set_weights(zeros);
+    model.load_weights(path, {.skip_mismatch = true, .by_name = by_name});
+    std::vector<Tensor> expected = stored;
+    expected.front() = kernel;
+    CHECK(same(model.get_weights(), expected));  // the bias, too
+  }
+  CHECK_THAT(error_of([&] { model.load_weights(path); }), ContainsSubstring("has shape [4, 3] - expected [5, 3]"));
+  Sequential without_bias({layers::dense({.units = 3, .use_bias = false, .name = "first"}),
+                           layers::batch_normalization({.name = "norm"}), layers::dense({.units = 2, .name = "last"})});
+  without_bias.build({-1, 4});
+  const Tensor before = without_bias.get_weights().front();
+  CHECK_THAT(error_of([&] { without_bias.load_weights(path, {.skip_mismatch = true}); }),
+             ContainsSubstring("layer \"first\" has 2 tensors in the file - expected 1, as many as"));
+  without_bias.load_weights(path, {.skip_mismatch = true, .by_name = true});
+  CHECK(same_bits(without_bias.get_weights().front(), before));
+  CHECK(same_bits(without_bias.get_weights().back(), stored.back()));
 }
 
 TEST_CASE("a .keras file that is damaged is an Error at any byte, or the same model", "[saving][keras]") {

@@ -58,7 +58,7 @@ TEST_CASE("the contract has a line for each layer of the table that models may c
   CHECK(names == std::set<std::string>{});
 }
 
-TEST_CASE("a layer makes of a sample what it makes of it in a batch", "[layers][contract]") {
+TEST_CASE("a sample alone and in a batch give the same output", "[layers][contract]") {
   const FloatX doubles(DType::float64);
   each_layer([](const char*, const Subject& subject, const json&, const LayerPtr& layer) {
     const std::vector<Tensor> inputs = inputs_of(subject, 3);
@@ -71,7 +71,7 @@ TEST_CASE("a layer makes of a sample what it makes of it in a batch", "[layers][
   });
 }
 
-TEST_CASE("a layer makes nothing of an empty batch", "[layers][contract]") {
+TEST_CASE("an empty batch gives an output without rows", "[layers][contract]") {
   each_layer([](const char*, const Subject& subject, const json&, const LayerPtr& layer) {
     Shape shape = output_of(*layer, inputs_of(subject, 3)).shape();
     shape[0] = 0;

@@ -133,6 +133,46 @@ TEST_CASE("weights are loaded by the paths of layers, under any layer names", "[
   CHECK(names == std::vector<std::string>{"dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"});
 }
 
+TEST_CASE("weights are loaded from a saved model's folder, and from one of checkpoints, the newest", "[saving]") {
+  const FilesInMemory scope;
+  const auto model = drawing_model(optimizers::adam()), other = drawing_model(optimizers::adam());
+  model->fit(x, y, epochs(0, 1));
+  model->save("model");
+  other->build({-1, 6});
+  const std::vector<Tensor> before = other->get_weights();
+  other->load_weights("model");
+  CHECK(same(other->get_weights(), model->get_weights()));
+  CHECK(other->optimizer().iterations() == 0);
+  other->load_weights("model", {.map = {{"^dense/", "none/"}}, .skip_mismatch = true});  // as files of weights
+
+  CheckpointStore store("run");
+  std::vector<NamedTensor> older;
+  const std::vector<NamedTensor> newer = load_newest_checkpoint("model")->group("model");
+  for (const auto& [name, tensor] : newer) older.push_back({name, Tensor(tensor.shape())});
+  store.save({.step = 1, .tensors = {{"model", older}}});
+  store.save({.step = 2, .tensors = {{"model", newer}}});
+  other->set_weights(before);
+  other->load_weights("run");
+  CHECK(same(other->get_weights(), model->get_weights()));
+
+  scope.files->open("run/ckpt-00000002/model.safetensors", true)->append("x");
+  other->load_weights("run");  // the undamaged one, with a warning
+  CHECK(same(other->get_weights(), [&] {
+    std::vector<Tensor> zeros;
+    for (const Tensor& each : before) zeros.emplace_back(each.shape());
+    return zeros;
+  }()));
+  scope.files->open("run/ckpt-00000001/model.safetensors", true)->append("x");
+  CHECK(error_of([&] { other->load_weights("run"); }).find("is undamaged") != std::string::npos);
+  CheckpointStore("others").save({.step = 1, .tensors = {}});
+  CHECK(error_of([&] { other->load_weights("others"); }).find("no \"model.safetensors\"") != std::string::npos);
+  Sequential wider(samples::two_dense(9));
+  wider.build({-1, 6});
+  const std::vector<Tensor> kept = wider.get_weights();
+  CHECK(kind_of([&] { wider.load_weights("model"); }) == ErrorKind::data);
+  CHECK(same(wider.get_weights(), kept));
+}
+
 TEST_CASE("weights of another model are an Error, and change nothing", "[saving]") {
   const FilesInMemory scope;
   Sequential model(samples::two_dense());
@@ -317,8 +357,8 @@ TEST_CASE("callbacks refuse names of other places in their constructor, unless t
           }) == ErrorKind::value);
   }
   CHECK(error_of([] { callbacks::csv_logger({.filename = "localstorage://log"}); }) ==
-        "[CSVLogger] \"localstorage://log\" - expected the path of a file or folder, the only storage - leave out "
-        "what stands before the path.");
+        "[CSVLogger] \"localstorage://log\" - expected the path of a file or folder - remove the scheme "
+        "before the path.");
   const auto files = std::make_shared<MemoryVfs>();
   const OpenFile open = [files](const std::string& path, bool append) { return files->open(path, append); };
   callbacks::backup_and_restore({.backup_dir = "own://run", .files = files});

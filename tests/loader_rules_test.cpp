@@ -61,10 +61,25 @@ std::string weights_with(const std::string& config = "") {
   return file;
 }
 
+/// The weights of `dense`.
+std::vector<NamedTensor> dense_weights() {
+  return {{"dense/kernel", Tensor({2, 1})}, {"dense/bias", Tensor(Shape{1})}};
+}
+
+/// A model.json of TensorFlow.js, whose weights are in another file.
+std::string tfjs_with(const std::string& config) {
+  return R"({"format": "layers-model", "modelTopology": )" + config +
+         R"(, "weightsManifest": [{"paths": ["weights.bin"], "weights": [)"
+         R"({"name": "dense/kernel", "shape": [2, 1], "dtype": "float32"}, )"
+         R"({"name": "dense/bias", "shape": [1], "dtype": "float32"}]}]})";
+}
+
 /// Writes a model in each format, and loads it.
 struct Format {
   const char* name;
   void (*load)(const std::string& config);
+  /// The beginnings of the names of its files.
+  std::vector<std::string> files;
 };
 const Format formats[]{{".keras",
                         [](const std::string& config) {
@@ -74,23 +89,34 @@ const Format formats[]{{".keras",
                           archive->add("model.weights.h5", weights_with());
                           archive->commit();
                           load_model("m.keras");
-                        }},
+                        },
+                        {"m.keras"}},
                        {".h5",
                         [](const std::string& config) {
                           host().files->replace("m.h5", {weights_with(config)});
                           load_model("m.h5");
-                        }},
+                        },
+                        {"m.h5"}},
+                       {"a model.json",
+                        [](const std::string& config) {
+                          host().files->replace("m.json", {tfjs_with(config)});
+                          host().files->replace("weights.bin", {std::string(12, '\0')});
+                          load_model("m.json");
+                        },
+                        {"m.json", "weights.bin", "./weights.bin"}},
                        {"a folder",
                         [](const std::string& config) {
-                          CheckpointStore("folder").save(
-                              {.step = 0, .tensors = {}, .documents = {{"config", R"({"model": )" + config + "}"}}});
+                          CheckpointStore("folder").save({.step = 0,
+                                                          .tensors = {{"model", dense_weights()}, {"states", {}}},
+                                                          .documents = {{"config", R"({"model": )" + config + "}"}}});
                           load_model("folder");
-                        }},
-                       {"a description", [](const std::string& config) { model_from_json(config); }}};
+                        },
+                        {"folder"}}};
+const Format description{"a description", [](const std::string& config) { model_from_json(config); }, {}};
 
 /// The errors of all formats for a model with this layer.
 void check_refused(const std::string& config, const std::string& reason) {
-  for (const Format& format : formats) {
+  const auto check_one = [&](const Format& format) {
     INFO(format.name << ": " << config.substr(0, 300));
     const FilesInMemory scope;
     try {
@@ -99,7 +125,9 @@ void check_refused(const std::string& config, const std::string& reason) {
     } catch (const Error& error) {
       CHECK_THAT(error.what(), ContainsSubstring(reason));
     }
-  }
+  };
+  for (const Format& format : formats) check_one(format);
+  check_one(description);
 }
 
 /// Notes the files that are opened.
@@ -120,11 +148,12 @@ class WatchedFiles : public MemoryVfs {
 TEST_CASE(
     "no format of models runs code, or creates objects of other classes than Étude's and registered ones (R1, R2, R8)",
     "[saving][attacks]") {
-  for (const Format& format : {formats[0], formats[1], formats[3]}) {
+  for (const Format& format : formats) {
     INFO(format.name);
     const FilesInMemory scope;
     CHECK_NOTHROW(format.load(model_with(dense)));
   }
+  CHECK_NOTHROW(description.load(model_with(dense)));
   const auto refused = [](const std::string& layer, const std::string& reason) {
     check_refused(model_with(layer), reason);
   };
@@ -151,11 +180,11 @@ TEST_CASE(
   with_option("kernel_regularizer", R"({"module": "subprocess", "class_name": "Popen", "config": {}})", "Popen");
 }
 
-TEST_CASE("what a config describes takes no memory before the file is known to have it (R3)", "[saving][attacks]") {
+TEST_CASE("the weights of a config are allocated only if the file has their bytes (R3)", "[saving][attacks]") {
   const auto with_units = [](const char* units) {
     return model_with(R"({"class_name": "Dense", "config": {"name": "dense", "units": )" + std::string(units) + "}}");
   };
-  for (const Format& format : std::span(formats).first(2)) {
+  for (const Format& format : formats) {
     INFO(format.name);
     const FilesInMemory scope;
     const std::string large = with_units("250000000"), largest = with_units("9223372036854775807");
@@ -188,17 +217,111 @@ TEST_CASE("a .keras file whose config expands beyond its limit is refused before
   CHECK_THAT(error_of([&] { formats[0].load(bomb); }), ContainsSubstring("expand to more than"));
 }
 
+TEST_CASE("a config of more than 100000 layers is refused in every format (R4)", "[saving][attacks]") {
+  const std::string many = [] {
+    std::string list = "{}";
+    for (int i = 1; i < 50'001; ++i) list += ",{}";
+    return list;
+  }();
+  check_refused(R"({"class_name": "Sequential", "config": {"name": "s", "layers": [)" + many + "," + many + "]}}",
+                "100002 layers - expected at most 100000");
+  const std::string inner = R"({"class_name": "Sequential", "config": {"name": "i", "layers": [)" + many + "]}}";
+  check_refused(R"({"class_name": "Sequential", "config": {"name": "s", "layers": [)" + inner + "," + inner + "]}}",
+                "100004 layers - expected at most 100000");
+}
+
+/// Files of which one is said to be larger than JSON may be. Its bytes exist only as far as they are read.
+class FilesWithLarge : public MemoryVfs {
+ public:
+  FilesWithLarge(std::string name, std::string begin) : name_(std::move(name)), begin_(std::move(begin)) {}
+  std::vector<std::byte> read(const std::string& path) override {
+    return path == name_ ? std::vector<std::byte>(100'000'001) : MemoryVfs::read(path);
+  }
+  std::unique_ptr<FileSource> source(const std::string& path) override {
+    return path == name_ ? std::make_unique<Large>(begin_) : MemoryVfs::source(path);
+  }
+  PathKind kind(const std::string& path) override { return path == name_ ? PathKind::file : MemoryVfs::kind(path); }
+
+ private:
+  class Large : public FileSource {
+   public:
+    explicit Large(std::string begin) : begin_(std::move(begin)) {}
+    std::uint64_t size() const override { return 100'000'001; }
+    void read(std::uint64_t at, std::span<std::byte> out) override {
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = static_cast<std::byte>(at + i < begin_.size() ? begin_[static_cast<std::size_t>(at + i)] : ' ');
+    }
+
+   private:
+    const std::string begin_;
+  };
+  const std::string name_, begin_;
+};
+
+TEST_CASE("JSON and indices of more than 100 MB are refused before they are read (R4)", "[saving][attacks]") {
+  const FilesInMemory scope;
+  Sequential model({layers::dense({.units = 1})});
+  model.build({-1, 2});
+  const auto error = [&](const std::string& name, const std::function<void()>& load) {
+    const auto files = std::make_shared<FilesWithLarge>(name, "{");
+    const FilesScope within(files);
+    for (const char* folder : {"folder", "folder/ckpt-00000000"}) files->make_folder(folder);
+    const LimitedAllocations limit(std::size_t{1} << 20);
+    return error_of(load);
+  };
+  const auto refused = ContainsSubstring("100000001 bytes - expected at most 100000000");
+  for (const std::string name : {"model.json", "m.weights.json", "model.safetensors.index.json"}) {
+    CHECK_THAT(error(name, [&] { load_model(name); }), refused);
+    CHECK_THAT(error(name, [&] { model.load_weights(name); }), refused);
+  }
+  CHECK_THAT(error("ckpt.index", [&] { model.load_weights("ckpt"); }), refused);
+  const std::string manifest = "folder/ckpt-00000000/manifest.json";
+  CHECK_THAT(error(manifest, [&] { load_model("folder"); }), refused);
+  CHECK_THAT(error(manifest, [&] { model.load_weights("folder"); }), refused);
+
+  // The size in the directory of an archive, which its bytes could expand to.
+  const auto archive = create_archive("m.keras");
+  archive->add("config.json", model_with(dense), true);
+  archive->add("model.weights.h5", weights_with());
+  archive->add("assets/filling", std::string(1'100'000, ' '));
+  archive->commit();
+  std::string bytes = text_in(*scope.files, "m.keras");
+  const std::string large("\x01\xE1\xF5\x05", 4);  // 100'000'001
+  bytes.replace(bytes.find("PK\1\2") + 24, 4, large);
+  scope.files->replace("m.keras", {bytes});
+  const LimitedAllocations limit(std::size_t{1} << 20);
+  CHECK_THAT(error_of([] { load_model("m.keras"); }), ContainsSubstring("config.json\" has 100000001 bytes"));
+}
+
+TEST_CASE("a .keras file with other files than those of Keras is refused (R6)", "[saving][attacks]") {
+  const FilesInMemory scope;
+  const auto error = [](const std::string& name) {
+    const auto archive = create_archive("m.keras");
+    archive->add("metadata.json", "{}");
+    archive->add("config.json", model_with(dense));
+    archive->add("model.weights.h5", weights_with());
+    archive->add(name, "x");
+    archive->commit();
+    return error_of([] { load_model("m.keras"); });
+  };
+  CHECK(error("assets/layers/dense/vocabulary.txt").empty());
+  for (const std::string name : {"run.py", "config.json.bak", "Assets/a", "__MACOSX/._config.json"})
+    CHECK_THAT(error(name), ContainsSubstring("an archive with \"" + name + "\""));
+}
+
 TEST_CASE("loading opens one file, and saving writes one, whatever the names in the model are (R1, R6)",
           "[saving][attacks]") {
   const FilesInMemory scope;
   const auto files = std::make_shared<WatchedFiles>();
   host().files = files;
   const std::string layer = R"({"class_name": "Dense", "config": {"name": "../../evil", "units": 1}})";
-  for (const Format& format : std::span(formats).first(2)) {
+  for (const Format& format : formats) {
     INFO(format.name);
     files->opened.clear();
-    format.load(model_with(layer));
-    for (const std::string& path : files->opened) CHECK((path.starts_with("m.keras") || path.starts_with("m.h5")));
+    // The weights in a model.json have the names of their layers.
+    format.load(model_with(format.files.front() == "m.json" ? dense : layer));
+    for (const std::string& path : files->opened)
+      CHECK(std::ranges::any_of(format.files, [&](const std::string& name) { return path.starts_with(name); }));
   }
   Sequential model({layers::dense({.units = 1, .name = "../../evil"})});
   model.build({-1, 2});

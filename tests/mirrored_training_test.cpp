@@ -194,7 +194,7 @@ TEST_CASE("replicas: losses of outputs are those of the whole batch, with class 
 TEST_CASE("replicas: state of single rows is refused", "[mirrored]") {
   const auto model = made(mirrored(2), [] { return Layers{layers::lstm({.units = 2, .stateful = true})}; });
   CHECK_THAT(error_of([&] { model->train_on_batch(waves({4, 5, 3}), waves({4, 2})); }),
-             ContainsSubstring("assigned what differs between 2 replicas"));
+             ContainsSubstring("assigned a Value that differs between 2 replicas"));
 }
 
 TEST_CASE("replicas: BatchNormalization uses the mean of the shards' moments", "[mirrored]") {

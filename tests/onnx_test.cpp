@@ -174,7 +174,7 @@ TEST_CASE("onnx: the number of rows may be any, unless input_signature sets it",
   CHECK(fixed.outputs.begin()->second == Names{"5", "6", "dtype 1"});
 }
 
-TEST_CASE("onnx: what depends on the number of rows is computed from it", "[saving][onnx]") {
+TEST_CASE("onnx: extents that depend on the number of rows are computed from it", "[saving][onnx]") {
   const auto model = model_of({2}, [](Value x) {
     const std::int64_t rows = x.shape()[0];
     return ops::reshape(ops::cumsum(ops::ones({2 * rows, 3}), 0), {rows, 6});
@@ -209,7 +209,7 @@ TEST_CASE("onnx: only what the outputs need is written", "[saving][onnx]") {
   CHECK(graph.initializers.empty());
 }
 
-TEST_CASE("onnx: what has no form in ONNX is an error, and no file is written", "[saving][onnx][errors]") {
+TEST_CASE("onnx: an op without a form in ONNX is an error, and no file is written", "[saving][onnx][errors]") {
   const FilesInMemory memory;
   const Variable counter("counter", Tensor(Shape{}));
   const auto text_of = [](const std::shared_ptr<Sequential>& model, const ExportOptions& options = {}) {
@@ -228,7 +228,7 @@ TEST_CASE("onnx: what has no form in ONNX is an error, and no file is written", 
         "depends on the inputs alone, for a file of ONNX has no state - leave out random draws and layers that keep "
         "states between batches.");
   const std::string varies =
-      "[Model.export_model] a model that computes otherwise for another size of the batch, in Constant - expected the "
+      "[Model.export_model] a model whose ops depend on the size of the batch, in Constant - expected the "
       "same ops for every size - fix the size by the shapes in input_signature.";
   CHECK(text_of(model_of({2}, [&](Value x) { return x / rows_of(x); })) == varies);
   CHECK(text_of(model_of({2}, layers::dense({.units = 1})), {.format = "tf_saved_model"}) ==
@@ -243,7 +243,7 @@ TEST_CASE("onnx: what has no form in ONNX is an error, and no file is written", 
   CHECK_FALSE(memory.files->exists("m.onnx"));
 }
 #else
-TEST_CASE("onnx: a build without protozero says so", "[saving][onnx][errors]") {
+TEST_CASE("onnx: export is an error in a build without protozero", "[saving][onnx][errors]") {
   Sequential model({layers::input_layer({.shape = {2}})});
   CHECK(error_of([&] { model.export_model("m.onnx"); }) ==
         "[Model.export_model] a build without protozero - expected one with it - install libprotozero-dev and build "

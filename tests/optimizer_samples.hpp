@@ -10,19 +10,13 @@
 
 namespace etude::samples {
 
-inline const std::vector<std::string> optimizer_names{"sgd",
-                                                      "rmsprop",
-                                                      "adam",
-                                                      "adamw",
-                                                      "adamax",
-                                                      "nadam",
-                                                      "adagrad",
-                                                      "adadelta",
-                                                      "ftrl",
-                                                      "lion",
-                                                      "lamb",
-                                                      "adafactor",
-                                                      "schedule_free_adamw"};
+/// The optimizers of the table that need no options.
+inline const std::vector<std::string> optimizer_names = [] {
+  std::vector<std::string> names;
+  for (const ClassEntry* entry : class_table<Optimizer>().entries())
+    if (!entry->has_required) names.emplace_back(entry->factory);
+  return names;
+}();
 
 /// Calls `set` with the name and the value of each option of one of these types.
 template <class... Types, class Set> void set_field(const Field& field, void* options, Set& set) {

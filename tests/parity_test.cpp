@@ -103,7 +103,7 @@ TEST_CASE("a maximum of two and of many propagates NaN", "[execution][parity]") 
       }
 }
 
-TEST_CASE("ops make of the numbers of their examples exactly what is expected", "[execution][parity]") {
+TEST_CASE("ops compute the exact results of their examples", "[execution][parity]") {
   for (Cpu& device : instruction_sets())
     for (const OpEntry& entry : op_table())
       for (const OpExample& example : entry.examples)

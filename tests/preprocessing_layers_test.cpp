@@ -196,7 +196,7 @@ TEST_CASE("Resizing: integers keep their dtype, rounded to the nearest even numb
   CHECK(numbers((*layers::resizing({.height = 1, .width = 1}))(halves)) == std::vector<double>{2});  // 1.5
 }
 
-TEST_CASE("Resizing: sizes and options that are none are errors", "[preprocessing][errors]") {
+TEST_CASE("Resizing: invalid sizes and options are errors", "[preprocessing][errors]") {
   CHECK_THAT(error_of([] { layers::resizing({.height = 3}); }), ContainsSubstring("height = 3, width = 0"));
   CHECK_THAT(error_of([] { layers::resizing({.height = 3, .width = 3, .interpolation = "area"}); }),
              ContainsSubstring("interpolation = \"area\""));

@@ -58,7 +58,7 @@ TEST_CASE("random layers of images return their inputs outside of training", "[p
   }
 }
 
-TEST_CASE("random layers of images draw anew for each call and image, and the same for the same seed",
+TEST_CASE("random layers of images draw new numbers for each call and image, and the same for the same seed",
           "[preprocessing]") {
   Tensor x = photos({12, 6, 5, 3});
   for (std::int64_t i = 1; i < 12; ++i)  // equal images

@@ -197,7 +197,7 @@ TEST_CASE("a class with two names is saved under the second, and loaded by both"
   CHECK(to_json<Loss>(*from_json<Loss>(second)) == second);
 }
 
-TEST_CASE("register_class refuses names of other classes, and what is not a name", "[registered_classes]") {
+TEST_CASE("register_class refuses names of other classes, and invalid names", "[registered_classes]") {
   custom::register_all();
   CHECK(error_of([] { register_class<custom::Gain>("custom"); }) == "no error");
   CHECK(error_of([] { register_class<Other>("custom"); }) ==

@@ -180,7 +180,7 @@ TEST_CASE("a masked step repeats the output of a custom cell, which is zero befo
   CHECK(row(2) != row(3));
 }
 
-TEST_CASE("a cell whose output has another shape than it says is an Error, with and without a mask",
+TEST_CASE("a cell whose output has another shape than it declares is an Error, with and without a mask",
           "[layers][recurrent]") {
   struct Narrow : Leaky {
     Step step(Value x, const std::vector<Value>& states, bool training) override {
@@ -238,7 +238,7 @@ TEST_CASE("a masked step of a ConvLSTM leaves its images unchanged", "[layers][r
   CHECK(same_bits(masked(*layer, x, {1, 1, 0}), all));
 }
 
-TEST_CASE("cells and their layers refuse what they cannot run", "[layers][recurrent]") {
+TEST_CASE("cells and their layers refuse inputs and options that they cannot run", "[layers][recurrent]") {
   const Tensor x = sequence();
   CHECK_THROWS_WITH(layers::rnn({}), ContainsSubstring("cell = no layer - expected a cell"));
   CHECK_THROWS_WITH(layers::rnn(layers::dense({.units = 2})), ContainsSubstring("cell = Dense - expected a cell"));

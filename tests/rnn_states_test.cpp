@@ -155,7 +155,7 @@ TEST_CASE("integers reach a custom cell as they are", "[layers][recurrent]") {
   CHECK((*rnn)(x).at(0) == 7);
 }
 
-TEST_CASE("a cell whose step returns what it must not is an Error with its name", "[layers][recurrent]") {
+TEST_CASE("a cell whose step returns invalid outputs or states is an Error with its name", "[layers][recurrent]") {
   const Tensor x = sequence({1, 2, 4});
   const auto error_for = [&](const char* fault) {
     const auto rnn = layers::rnn(LayerPtr(std::make_shared<Faulty>(fault)));

@@ -235,7 +235,7 @@ TEST_CASE("a recorded run of ASHA: each trial is worse than the one before", "[s
   CHECK(text_of(search.validated(1, loss, 900)) == "stop 1");
 }
 
-TEST_CASE("a trial goes on if it is the best one, or among the best 1 / divisor", "[search]") {
+TEST_CASE("a trial continues if it is the best one, or among the best 1 / divisor", "[search]") {
   HyperparameterSearch search(asha(6, 9, 3, 6), one_value, 0);
   search.start();
   CHECK(text_of(search.validated(1, 0.5, 1)) == "");  // the first

@@ -120,6 +120,8 @@ const std::vector<std::pair<std::string, std::string>> exceptions{
     {"set a larger input_dim", "Graph::expect hands it to check as a literal"},
     {"histogram_freq shows", "a lambda hands it to check as a literal"},
     {"set auto_shard_policy to", "JavaScript has no strategies"},
+    {"Dataset with auto_shard_policy", "JavaScript has no strategies"},
+    {"_bytes: %lf", "a line of Linux"},
     {"steps_per_epoch * epochs", "spelled where the warning is put together"},
     {"log_cosh", "a list of names"},
     {"log_softmax", "a list of names"},

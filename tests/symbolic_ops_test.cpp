@@ -66,7 +66,7 @@ TEST_CASE("symbolic ops: integers are float32 where the number or the result is 
   CHECK(numbers(y[5]) == Numbers{300, 351, 555});
 }
 
-TEST_CASE("symbolic ops: what a description cannot hold is an Error when the model is saved",
+TEST_CASE("symbolic ops: arguments that JSON cannot hold are an Error when the model is saved",
           "[functional][symbolic]") {
   const SymbolicTensor x = input("x");
   const SymbolicTensor once = x + 1;

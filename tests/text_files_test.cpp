@@ -183,6 +183,22 @@ TEST_CASE("a model of Keras that begins with strings begins after them, and its 
   }
 }
 
+TEST_CASE("layers of strings are loaded from bytes, and from any files", "[text][saving]") {
+  const std::string path = testing::golden_path("keras/texts.keras");
+  const std::vector<std::byte> bytes = read_file(path);
+  const auto files = std::make_shared<MemoryVfs>();
+  files->open("m.keras", false)->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const auto vocabulary = [](const auto& layers) {
+    return dynamic_cast<const VocabularyLayer&>(*layers.at("text_vectorization")).get_vocabulary();
+  };
+  const Texts expected = vocabulary(load_string_layers(path));
+  CHECK(expected.size() > 2);
+  CHECK(vocabulary(load_string_layers(bytes)) == expected);
+  CHECK(vocabulary(load_string_layers("m.keras", {.files = files})) == expected);
+  CHECK_THAT(error_of([&] { load_string_layers("other.keras", {.files = files}); }), ContainsSubstring("other.keras"));
+  CHECK_THAT(error_of([&] { load_string_layers(std::span(bytes).first(100)); }), ContainsSubstring("ZIP archive"));
+}
+
 TEST_CASE("a vocabulary that data gave is beside the config of a .keras file; boundaries and options are in it",
           "[text][saving]") {
   const testing::FilesInMemory scope;

@@ -32,7 +32,8 @@ TEST_CASE("models with the weights of TensorFlow's checkpoints compute what tf.k
     }
 }
 
-TEST_CASE("a compiled model goes on training from a checkpoint of TensorFlow with Keras's losses", "[saving][keras]") {
+TEST_CASE("a compiled model continues training from a checkpoint of TensorFlow with Keras's losses",
+          "[saving][keras]") {
   const nlohmann::json versions = golden("tf_checkpoints.json");
   for (const nlohmann::json& version : versions)
     for (const nlohmann::json& test : version.at("trained")) {
@@ -117,7 +118,7 @@ TEST_CASE("a checkpoint of TensorFlow with a changed or missing byte is an error
   CHECK(refused > loads * 9 / 10);  // the block of metadata, and what fills the footer, say nothing
 }
 
-TEST_CASE("what a checkpoint of TensorFlow claims is refused before memory is allocated", "[saving][errors]") {
+TEST_CASE("false sizes in a checkpoint of TensorFlow are refused before memory is allocated", "[saving][errors]") {
   Sequential model({layers::dense({.units = 1, .use_bias = false})});
   model.build({-1, 2});
   const FilesInMemory scope;
@@ -133,14 +134,14 @@ TEST_CASE("what a checkpoint of TensorFlow claims is refused before memory is al
   };
   CHECK(with_kernel(entry_of(1, {2, 1}, 0, bytes)) == "no error");
   CHECK_THAT(with_kernel(entry_of(1, {2, 1}, 0, bytes, field(7, field(1, 0)))), ContainsSubstring("in several pieces"));
-  CHECK_THAT(with_kernel(entry_of(1, {2, 1}, 0, bytes, field(3, 1))), ContainsSubstring("in a file that is not there"));
+  CHECK_THAT(with_kernel(entry_of(1, {2, 1}, 0, bytes, field(3, 1))), ContainsSubstring("in a missing file"));
   CHECK_THAT(with_kernel(entry_of(1, {2, 1}, std::uint64_t{1} << 63, bytes)), ContainsSubstring("expected it within"));
   CHECK_THAT(with_kernel(entry_of(1, {2, 1}, 0, bytes, field(5, UINT64_MAX))), ContainsSubstring("expected it within"));
   CHECK_THAT(with_kernel(entry_of(2, {2, 1}, 0, bytes)), ContainsSubstring("in 8 bytes - expected as many as"));
   CHECK_THAT(with_kernel(entry_of(1, {2, 1}, 0, bytes.substr(4))), ContainsSubstring("in 4 bytes - expected as many"));
   CHECK_THAT(with_kernel(entry_of(23, {2, 1}, 0, bytes)), ContainsSubstring("of TensorFlow's type 23"));
   CHECK_THAT(with_kernel(entry_of(1, {1ull << 62, 1ull << 62}, 0, bytes)), ContainsSubstring("has shape"));
-  CHECK_THAT(with_kernel(entry_of(1, {UINT64_MAX, 1}, 0, bytes)), ContainsSubstring("a shape that is not one"));
+  CHECK_THAT(with_kernel(entry_of(1, {UINT64_MAX, 1}, 0, bytes)), ContainsSubstring("an invalid shape"));
   CHECK_THAT(with_kernel(entry_of(1, std::vector<std::uint64_t>(9, 1), 0, bytes)), ContainsSubstring("at most 8"));
   CHECK_THAT(with_kernel("\xFF"), ContainsSubstring("a damaged message"));
   CHECK_THAT(error([](TfSample& sample) { sample.compression = 1; }), ContainsSubstring("a compressed block"));

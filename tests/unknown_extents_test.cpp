@@ -113,7 +113,7 @@ TEST_CASE("a convolutional model of unknown extents computes what models of each
   }
 }
 
-TEST_CASE("tensors that are made from one unknown extent fit to each other", "[unknown_extents]") {
+TEST_CASE("tensors that are made from one unknown extent fit each other", "[unknown_extents]") {
   const auto model = u_net(-1, -1);
   CHECK(model->outputs().front().shape() == Shape{-1, -1, -1, 4});
   const Tensor images = waves({1, 32, 64, 1});
@@ -146,7 +146,7 @@ TEST_CASE("batches of different lengths train a model as they train one that is 
   for (std::size_t i = 0; i < weights.size(); ++i) CHECK(same_bits(weights[i], others[i]));
 }
 
-TEST_CASE("an unknown extent fits to each other extent, until the data is known", "[unknown_extents]") {
+TEST_CASE("an unknown extent fits every other extent, until the data is known", "[unknown_extents]") {
   const auto images = [](std::int64_t extent) { return layers::input({.shape = {extent, extent, 2}}); };
   const auto joined = [](const SymbolicTensor& a, const SymbolicTensor& b) {
     return Functional({a, b}, {layers::concatenate()->apply({layers::up_sampling2d()->apply(a), b})});

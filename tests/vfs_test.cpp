@@ -131,6 +131,16 @@ TEST_CASE("files: a replacement gets its name when it is complete; without commi
   }
 }
 
+TEST_CASE("files: a replacement that cannot be opened changes nothing", "[vfs]") {
+  for (const auto& [files, folder] : Places().all) {
+    const std::string kept = folder + "/a.tmp/kept";
+    files->make_folder(folder + "/a.tmp");
+    write(*files, kept, "another file");
+    CHECK_THROWS_AS(FileReplacement(*files, folder + "/a"), Error);
+    CHECK(text_of(*files, kept) == "another file");
+  }
+}
+
 TEST_CASE("files: a rename replaces a file atomically, and moves a folder with its contents", "[vfs]") {
   for (const auto& [files, folder] : Places().all) {
     write(*files, folder + "/a", "old");

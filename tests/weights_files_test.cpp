@@ -9,6 +9,7 @@
 #include "etude/saving/detail/tfjs_form.hpp"
 #include "etude/saving/detail/tfjs_weights.hpp"
 #include "files_in_memory.hpp"
+#include "fuzz/tf_checkpoints.hpp"
 #include "golden_path.hpp"
 #include "safetensors_samples.hpp"
 #include "scratch_folder.hpp"
@@ -44,6 +45,32 @@ const LoadWeightsOptions torch_rules{.map = {{"^encoder\\.conv\\.", "conv2d/"},
                                              {"/weight$", "/kernel"},
                                              {"^.*num_batches_tracked$|^[xy]$", ""}},
                                      .transpose = "(conv|head)\\.weight$"};
+
+/// Writes a checkpoint of TensorFlow of a model of dense layers without biases.
+void write_tf_checkpoint(const Model& model, Vfs& files, const std::string& prefix) {
+  std::vector<std::pair<std::string, std::uint64_t>> layers;
+  std::vector<std::string> objects{""};
+  TfEntries entries;
+  std::string data, graph;
+  for (const Tensor& kernel : model.get_weights()) {
+    const std::string layer = "layer_with_weights-" + std::to_string(layers.size());
+    const std::string key = layer + "/kernel/.ATTRIBUTES/VARIABLE_VALUE";
+    const std::string_view bytes(reinterpret_cast<const char*>(kernel.raw()), kernel.bytes());
+    std::vector<std::uint64_t> shape;
+    for (const std::int64_t extent : kernel.shape()) shape.push_back(static_cast<std::uint64_t>(extent));
+    entries.emplace_back(key, entry_of(1, shape, data.size(), bytes));
+    data += bytes;
+    layers.emplace_back(layer, objects.size());
+    objects.push_back(object_of({{"kernel", objects.size() + 1}}));
+    objects.push_back(variable_of(key));
+  }
+  objects.front() = object_of(layers);
+  for (const std::string& object : objects) graph += field(1, object);
+  const auto [entry, stored] = text_entry(graph, data.size());
+  entries.emplace(entries.begin(), "_CHECKPOINTABLE_OBJECT_GRAPH", entry);
+  write(files, prefix + ".index", table_of({{{"", TfSample().header}}, entries}));
+  write(files, prefix + ".data-00000-of-00001", data + stored);
+}
 
 /// The manifest of one weight in w.bin, and its tensor.
 Tensor tfjs_weight(const std::string& entry, std::string_view bytes) {
@@ -134,8 +161,8 @@ TEST_CASE("weights: rules that do not fit are errors that say what the file has,
   };
   CHECK(error({.map = {{"kernel", "weight"}}}) ==
         "[load_weights \"w.safetensors\"] no tensors \"dense/kernel\", \"dense_1/kernel\" but \"dense/weight\", "
-        "\"dense_1/weight\" - expected the names of the model's 4 weights - load the file into the model that saved "
-        "it, or rename its tensors by `map`.");
+        "\"dense_1/weight\" - expected the names of the model's 4 weights - load the file into a model of the same "
+        "layers, or rename its tensors by `map`.");
   CHECK_THAT(error({.map = {{"_1", ""}}}), ContainsSubstring("are both named \"dense/kernel\""));
   CHECK_THAT(error({.map = {{"(", ""}}}), ContainsSubstring("map with the pattern \"(\""));
   CHECK_THAT(error({.transpose = "["}), ContainsSubstring("transpose = \"[\""));
@@ -245,6 +272,33 @@ TEST_CASE("weights: beside the model, one tensor of a file is in memory while it
   write(*host().files, scratch.path() + "/model.json", json_text({{"weightsManifest", manifest}}));
   CHECK(peak_of([&] { other.load_weights(scratch.path() + "/model.json"); }) < tensor + buffers);
   CHECK(alike(other, model));
+  const auto zeros = [&] {
+    for (Variable weight : other.weights()) weight.assign(Tensor(weight.shape()));
+  };
+  zeros();
+  CHECK(peak_of([&] { other.load_weights(folder); }) < tensor + buffers);
+  CHECK(alike(other, model));
+  zeros();
+  write_tf_checkpoint(model, *host().files, scratch.path() + "/ckpt");
+  CHECK(peak_of([&] { other.load_weights(scratch.path() + "/ckpt"); }) < tensor + buffers);
+  CHECK(alike(other, model));
+  CHECK(peak_of([&] { model.export_model(scratch.path() + "/m.onnx"); }) < tensor + buffers);
+}
+
+TEST_CASE("weights: bytes that are given are not copied", "[saving]") {
+  constexpr std::size_t units = 500, tensor = units * units * sizeof(float), buffers = 300'000;
+  Sequential model({layers::dense({.units = units, .use_bias = false})});
+  model.build({-1, units});
+  const FilesInMemory scope;
+  model.save("m.keras");
+  model.save_weights("m.safetensors");
+  const std::vector<std::byte> whole = scope.files->read("m.keras"), weights = scope.files->read("m.safetensors");
+  const WatchedMemory memory;
+  load_model(whole);
+  CHECK(memory.peak() < 2 * tensor + buffers);  // the model, and one tensor
+  const WatchedMemory again;
+  model.load_weights(weights);
+  CHECK(again.peak() < tensor + buffers);
 }
 
 TEST_CASE("weights: those of Hugging Face in several files are loaded by their index", "[saving][errors]") {
@@ -443,6 +497,9 @@ TEST_CASE("formats: files and folders are recognized by their contents, then by 
   CHECK(folder("n", "model.json") == FileFormat::tfjs);
   CHECK(folder("o", "ckpt-1.index") == FileFormat::tf_checkpoint);
   CHECK(folder("p", "manifest.json") == FileFormat::etude_folder);
+  files.make_folder("s");
+  files.make_folder("s/ckpt-00000001");
+  CHECK(folder("s", "checkpoint") == FileFormat::etude_folder);  // beside files of others
   CHECK(format_of("o/ckpt-1", files) == FileFormat::tf_checkpoint);
   CHECK(format_of("nowhere.h5", files) == FileFormat::hdf5);
 }
@@ -456,12 +513,30 @@ TEST_CASE("formats: one that is not read is an error that says how to convert it
   };
   CHECK(error("m.pt", "\x80\x02}q") ==
         "[load_weights \"m.pt\"] \"m.pt\" is a pickle of Python, which contains code - expected weights as "
-        "safetensors, as .npz or as a model.json of TensorFlow.js - in Python, save what \"torch.load(path, "
-        "weights_only=True)\" returns by \"safetensors.torch.save_file\".");
+        "safetensors, as .npz, in the folder of a saved model, or as a model.json of TensorFlow.js - in Python, save "
+        "what "
+        "\"torch.load(path, weights_only=True)\" returns by \"safetensors.torch.save_file\".");
   CHECK_THAT(error("m.bin", "abc"), ContainsSubstring("is in a format that is not recognized"));
   scope.files->make_folder("saved");
   write(*scope.files, "saved/saved_model.pb", "");
   CHECK_THAT(error_of([&] { model.load_weights("saved"); }), ContainsSubstring("is a SavedModel of TensorFlow"));
+  CHECK(
+      error_of([] { load_model("saved"); }) ==
+      "[load_model] \"saved\" is a SavedModel of TensorFlow, which contains code - expected the folder of a saved "
+      "model, a .keras file, an .h5 file of Keras 2, or a model.json of TensorFlow.js - in Python, save its weights by "
+      "\"numpy.savez('weights', **{f'{i}/{v.name}': v for i, v in "
+      "enumerate(tf.saved_model.load(path).variables)})\".");
+  const auto folder_error = [&](const std::string& folder, const std::string& file) {
+    scope.files->make_folder(folder);
+    write(*scope.files, folder + '/' + file, "");
+    return error_of([&] { load_model(folder); });
+  };
+  CHECK_THAT(folder_error("js", "model.json"), ContainsSubstring("\"js\" is a model of TensorFlow.js") &&
+                                                   ContainsSubstring("by the path of its model.json"));
+  for (const char* file : {"checkpoint", "ckpt-1.index", "cp.data-00000-of-00001"})
+    CHECK_THAT(folder_error("tf" + std::string(file), file), ContainsSubstring("is a checkpoint of TensorFlow") &&
+                                                                 ContainsSubstring("tf.train.load_checkpoint(path)"));
+  CHECK_THAT(folder_error("other", "a.txt"), ContainsSubstring("holds no model"));
   CHECK_THAT(error_of([&] { model.load_weights("none.safetensors"); }), ContainsSubstring("cannot be read"));
 }
 

@@ -151,7 +151,7 @@ TEST_CASE("archive: files are read as they were written, whole or in pieces, sto
   CHECK(read == text);
 }
 
-TEST_CASE("archive: of a large one, only the directory and what is asked for is read", "[archive]") {
+TEST_CASE("archive: of a large one, only the directory and the requested files are read", "[archive]") {
   const std::string large(1 << 20, 'x');
   const std::string archive = archive_of({{"large", large}, {"small", "hello"}, {"last", large}});
   const auto source = std::make_shared<CountedSource>(archive);
@@ -217,6 +217,21 @@ TEST_CASE("archive: names that leave a folder, or are not unique, are refused", 
   CHECK_THAT(refusal(replaced(archive, "aa/cc", "aa/bb")), ContainsSubstring("two files \"aa/bb\""));
   CHECK(contents_of(replaced(archive_of({{"aa/bb", ""}, {"c", "y"}}), "aa/bb", "aa/b/")).size() == 1);  // a folder
   CHECK_THAT(refusal(replaced(archive, "aa/bb", "aa/b/")), ContainsSubstring("a folder with contents"));
+}
+
+TEST_CASE("archive: files of the same bytes, of others' bytes or of the directory's are refused", "[archive][errors]") {
+  const std::string archive = archive_of({{"a", "xx"}, {"b", "xx"}});
+  const std::size_t record = archive.find("PK\1\2"), second = archive.find("PK\1\2", record + 1);
+  constexpr std::size_t offset = 42;
+  const auto with_place = [&](std::uint8_t place) {
+    std::string changed = archive;
+    changed[second + offset] = static_cast<char>(place);
+    return refusal(changed);
+  };
+  const auto begin = static_cast<std::uint8_t>(archive[second + offset]);
+  CHECK(with_place(begin) == "no error");
+  for (const std::size_t place : {std::size_t{0}, std::size_t{1}, begin - std::size_t{1}, record})
+    CHECK_THAT(with_place(static_cast<std::uint8_t>(place)), ContainsSubstring("files that overlap"));
 }
 
 TEST_CASE("archive: encrypted files, symbolic links and other methods are refused", "[archive][errors]") {

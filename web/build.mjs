@@ -65,7 +65,7 @@ writeFileSync('wasm/scripts.d.mts', `import type { NodeParts } from './node.js';
 export const scripts: NodeParts['scripts'];
 `);
 
-/** Changes what Emscripten wrote where bundlers, or Node.js, need it otherwise. */
+/** Changes the output of Emscripten where bundlers, or Node.js, need other code. */
 function edit(path, build) {
   let text = readFileSync(path, 'utf8');
   const replace = (pattern, by) => {

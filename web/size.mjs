@@ -1,4 +1,4 @@
-// What the package weighs: each build of the module and each of its parts, the JavaScript that goes with one, and the
+// The size of the package: each build of the module and each of its parts, the JavaScript that goes with one, and the
 // whole; then what is in the module, by folder of the sources, and its largest functions. `./dev size`.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
@@ -11,7 +11,7 @@ const dist = join(web, 'dist');
 const read = (names) => Buffer.concat(names.map((name) => readFileSync(join(dist, name))));
 const files = readdirSync(dist);
 const rows = files.filter((name) => name.endsWith('.wasm')).map((name) => [name, read([name])]);
-// What a page fetches besides: not what is Node.js's, and one of the scripts of the builds.
+// Further files of a page: not those of Node.js, and one of the scripts of the builds.
 const scripts = files.filter((name) => /\.m?js$/.test(name) && !/^(etude-|index\.node|in_node|scripts|lite)/.test(name));
 rows.push(['JavaScript', read(scripts)], ['JavaScript of etude-ml/lite', read(['lite.js', 'etude.mjs'])]);
 

@@ -42,7 +42,7 @@ void refuse(const char* what) {
   throw kj::Exception(kj::Exception::Type::FAILED, __FILE__, __LINE__, kj::heapString(what));
 }
 
-/// What the side that was connected to has read.
+/// The bytes that the accepting side has read.
 struct Greeting {
   kj::AsyncIoStream& stream;
   std::string nonce = secret::random_bytes();
@@ -156,6 +156,7 @@ kj::Own<kj::AsyncIoStream> Connection::connect(const ServerCluster& cluster, soc
         if (reply->kind != welcome ||
             !secret::equal(reply->fields[0], secret::proof(cluster.secret, "server", {own, first->fields[0]})))
           throw UnavailableError(to_.task, to_.index, other_secret);
+        sockets::end_if_lost(socket.get(), timeout_);
         using Flags = kj::LowLevelAsyncIoProvider::Flags;
         return io_.lowLevelProvider->wrapSocketFd(socket.release(), static_cast<kj::uint>(Flags::TAKE_OWNERSHIP) |
                                                                         Flags::ALREADY_CLOEXEC |
@@ -176,7 +177,8 @@ Connection::Connection(kj::AsyncIoContext& io, const ServerCluster& cluster, Pee
       stream_(connect(cluster, deadline)),
       network_(*stream_, capnp::rpc::twoparty::Side::CLIENT, reader_options()),
       system_(capnp::makeRpcClient(network_)),
-      task_(task_of(system_)) {}
+      task_(task_of(system_)),
+      end_(network_.onDisconnect()) {}
 
 void Connection::refuse(const kj::Exception& exception) const {
   const std::string text = exception.getDescription().cStr();

@@ -44,6 +44,8 @@ class Connection {
              sockets::Deadline deadline);
   schema::Task::Client& task() { return task_; }
   const Peer& peer() const { return to_; }
+  /// Whether the process has not ended the connection, as far as this machine knows.
+  bool connected() { return !end_.poll(io_.waitScope); }
 
   /// The response to a call that was sent. Throws UnavailableError if the connection ends, or if the process does not
   /// answer for the timeout; it may compute longer. Throws Error(state) with the text of an exception there.
@@ -81,6 +83,7 @@ class Connection {
   capnp::TwoPartyVatNetwork network_;
   capnp::RpcSystem<capnp::rpc::twoparty::VatId> system_;
   schema::Task::Client task_;
+  kj::Promise<void> end_;
 };
 
 }  // namespace etude::coordinator

@@ -31,6 +31,8 @@ namespace {
 
 constexpr const char* where = "ClusterCoordinator";
 using Call = std::shared_ptr<RemoteValue::State>;
+/// How often the thread of a worker without a function looks whether it has ended.
+constexpr milliseconds watch_period{200};
 
 /// Runs a function on a worker.
 std::vector<Tensor> run_on(Connection& worker, const RemoteValue::State& call) {
@@ -177,6 +179,14 @@ class ClusterCoordinator::Implementation {
     drop(error);
   }
 
+  /// A worker has ended.
+  void leave(std::optional<Connection>& worker, const char* reason) {
+    reason_ = reason;
+    worker.reset();
+    if (--available_ == 0) absent_since_ = steady_clock::now();
+    changed_.notify_all();
+  }
+
   /// The thread of a worker: connects with it, again if it was lost, and runs functions on it.
   void serve(int index) {
     kj::AsyncIoContext io = kj::setupAsyncIo();
@@ -202,7 +212,13 @@ class ClusterCoordinator::Implementation {
         }
         continue;
       }
-      changed_.wait(lock, [this] { return stopped_ || !queue_.empty(); });
+      if (!changed_.wait_for(lock, watch_period, [this] { return stopped_ || !queue_.empty(); })) {
+        lock.unlock();
+        const bool gone = !worker->connected();
+        lock.lock();
+        if (gone) leave(worker, "its connection ended");
+        continue;
+      }
       if (stopped_) break;
       const Call call = queue_.front();
       queue_.pop_front();
@@ -219,16 +235,18 @@ class ClusterCoordinator::Implementation {
         else
           gone = true;
         error = std::current_exception();
-      } catch (...) {
+      } catch (const Error&) {
         error = std::current_exception();
+      } catch (...) {  // of Cap'n Proto
+        const coordinator::Failed failed = coordinator::current_failure();
+        error = std::make_exception_ptr(Error(failed.kind, failed.text));
       }
       lock.lock();
       --running_;
       if (!gone) {
         finish(call, std::move(results), error);
       } else {
-        worker.reset();
-        if (--available_ == 0) absent_since_ = steady_clock::now();
+        leave(worker, "its connection ended, or it did not answer");
         // Another worker runs it, before all others.
         if (lost_ || error_)
           finish(call, {}, error);

@@ -15,7 +15,7 @@ namespace etude::coordinator {
 /// Runs functions on a thread with an event loop of Cap'n Proto. A thread can have only one, so callers need none.
 class LoopThread {
  public:
-  /// `pause`: what it does after every period of this length in which it has nothing to run.
+  /// `pause`: called after every period of this length without work.
   LoopThread(std::chrono::milliseconds period, std::function<void()> pause);
   ~LoopThread();
   LoopThread(const LoopThread&) = delete;

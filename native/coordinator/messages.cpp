@@ -88,6 +88,8 @@ Failed current_failure() {
     return {error.kind(), error.what(), error.task() == "ps" ? error.index() : -1};
   } catch (const Error& error) {
     return {error.kind(), error.what()};
+  } catch (const kj::Exception& error) {  // not a std::exception
+    return {ErrorKind::state, std::string("[coordinator] ") + error.getDescription().cStr()};
   } catch (const std::exception& error) {
     return {ErrorKind::state, error.what()};
   } catch (...) {

@@ -33,7 +33,7 @@ std::vector<std::pair<std::string, Tensor>> read(capnp::List<schema::Named>::Rea
 void write(schema::Failure::Builder to, const Failed& failed);
 Failed read(schema::Failure::Reader from);
 
-/// What the exception that is being handled means for the process that called.
+/// The kind of the exception that is being handled, for the process that called.
 Failed current_failure();
 /// Throws the error of a failed call: UnavailableError or Error.
 [[noreturn]] void rethrow(const Failed& failed);

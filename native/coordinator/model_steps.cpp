@@ -74,7 +74,7 @@ void ModelSteps::push(ServerVariables& servers, const StepFunction& function) co
       continue;
     }
     check(same, ErrorKind::value, "ParameterServerStrategy", "a step that assigns \"", name,
-          "\" and gives its gradient - expected one of both - let only the optimizer update it.");
+          "\" and also returns its gradient - expected only one of them - let only the optimizer update it.");
     const auto index = static_cast<std::size_t>(place - given_.begin());
     Tensor gradient = Tensor::uninitialized(function.output_shape(index), function.output_dtype(index));
     function.read_output(index, gradient.raw());

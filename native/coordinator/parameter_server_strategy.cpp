@@ -82,7 +82,7 @@ Tensor sum_of(const Tensor& to, const Tensor& more) {
 
 }  // namespace
 
-/// What fit and evaluate call in the chief.
+/// The part of the chief, which fit and evaluate call.
 class ParameterServerStrategy::Steps final : public RemoteSteps {
  public:
   Steps(const ServerCluster& cluster, const ParameterServerOptions& options) : cluster_(cluster), options_(options) {}
@@ -95,7 +95,8 @@ class ParameterServerStrategy::Steps final : public RemoteSteps {
   Logs run(Model& model, Purpose purpose, const PerWorkerDataset& pass, std::int64_t steps) override {
     const bool trains = purpose == Purpose::training;
     check(!model_ || model_ == &model, ErrorKind::state, where,
-          "another model - expected that of the first fit, which the other processes have - make a strategy for each.");
+          "another model - expected that of the first fit, which the other processes have - make a strategy for each "
+          "model.");
     check_trainable(model);
     connect();
     send(model, trains);
@@ -115,7 +116,7 @@ class ParameterServerStrategy::Steps final : public RemoteSteps {
     coordinator_.emplace(cluster_, std::move(program), options_.communication);
   }
 
-  /// Gives the servers what the chief has, which callbacks may have changed.
+  /// Sends the chief's variables to the servers, because callbacks may have changed them.
   void send(Model& model, bool trains) {
     ServerVariables& servers = coordinator_->variables();
     const auto variables = named_variables(model);

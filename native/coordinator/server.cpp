@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds accept_pause{100};
 
 kj::Promise<void> done() { return kj::READY_NOW; }
 
-/// What both kinds of servers answer.
+/// The calls of both kinds of servers.
 class TaskBase : public schema::Task::Server {
  public:
   explicit TaskBase(kj::PromiseFulfiller<void>& end) : end_(end) {}
@@ -120,7 +120,7 @@ class ServerTask final : public TaskBase {
   Parts& parts_;
 };
 
-/// A connection, and what answers at it.
+/// A connection, and the object that answers its calls.
 struct Guest {
   explicit Guest(kj::Own<kj::AsyncIoStream> from) : stream(kj::mv(from)) {}
   kj::Own<kj::AsyncIoStream> stream;
@@ -170,6 +170,7 @@ class Server final : private kj::TaskSet::ErrorHandler {
   }
 
   kj::Promise<void> serve(kj::Own<kj::AsyncIoStream> stream, schema::Task::Client task) {
+    KJ_IF_MAYBE (descriptor, stream->getFd()) sockets::end_if_lost(*descriptor, options_.timeout);
     auto own = kj::heap<Guest>(kj::mv(stream));
     Guest& guest = *own;
     ++strangers_;

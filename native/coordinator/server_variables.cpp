@@ -62,6 +62,9 @@ void ServersClient::call(const std::function<void()>& function) {
       lost_ = error;
       on_lost_(error);
       throw;
+    } catch (const kj::Exception&) {  // which users do not know
+      const Failed failed = current_failure();
+      throw Error(failed.kind, failed.text);
     }
   });
 }

@@ -29,7 +29,7 @@ class ServersClient final : public ServerVariables {
   void assign(const NamedTensors& values) override;
   NamedTensors state() override;
   void restore(const NamedTensors& state) override;
-  /// Tells all servers that the coordinator ends.
+  /// Informs all servers that the coordinator ends.
   void shutdown();
 
  private:

@@ -16,7 +16,7 @@
 
 namespace etude::coordinator {
 
-/// What a function of a worker gave.
+/// The result of a function of a worker.
 using Outcome = std::variant<std::vector<Tensor>, Failed>;
 
 /// A function that a worker is to run.

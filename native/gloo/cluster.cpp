@@ -32,7 +32,7 @@ class Environment {
   std::string required(const char* name, const char* beside) const {
     std::optional<std::string> value = text(name);
     check(value.has_value(), ErrorKind::value, where, "no ", name, " beside ", beside,
-          " - expected both - set it, or start the program by a launcher that does.");
+          " - expected both - set it, or start the program by a launcher that sets both.");
     return std::move(*value);
   }
   /// A number from `least` on.

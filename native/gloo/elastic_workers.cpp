@@ -23,7 +23,7 @@ using std::chrono::steady_clock;
 
 constexpr const char* where = "connect_workers";
 
-/// The most groups in a row that may fail before they go on.
+/// The most groups in a row that may fail before they continue.
 constexpr int most_attempts = 100;
 
 /// Instead of the number of a state: this process has none, because it joins.
@@ -135,7 +135,7 @@ class ElasticWorkers : public Workers, public Membership {
     const std::vector<std::int64_t> newest = all_gather(has_joined_ ? keeper_->newest() : joins);
     const auto root = std::ranges::min_element(newest);
     if (*root == joins || *root < 0) return joins;
-    // Before a process goes on from there, all have forgotten what comes after: numbers stay unambiguous.
+    // Before a process continues from there, all have discarded later states, so that numbers stay unambiguous.
     keeper_->forget_after(*root);
     const std::vector<std::int64_t> have = all_gather(keeper_->find(*root) ? 1 : 0);
     if (std::ranges::find(have, 0) != have.end()) {
@@ -165,6 +165,9 @@ class ElasticWorkers : public Workers, public Membership {
 }  // namespace
 
 std::shared_ptr<Workers> connect_elastic(const Cluster& cluster, const WorkerOptions& options) {
+  check(std::min(options.silence, options.timeout) >= milliseconds(1), ErrorKind::value, where, "WorkerOptions with ",
+        options.silence.count(), " ms of silence and a timeout of ", options.timeout.count(),
+        " ms - expected 1 ms or more - set longer ones.");
   return std::make_shared<ElasticWorkers>(cluster, options);
 }
 

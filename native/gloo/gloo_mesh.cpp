@@ -168,6 +168,8 @@ void GlooMesh::connect(RendezvousClient& client, const std::string& host, socket
   bound.hostname = host;
   std::shared_ptr<gloo::transport::Device> device = gloo::transport::tcp::CreateDevice(bound);
   Store store(client, deadline);
+  // If a connection that Gloo accepts was reset, because a process was killed, Gloo throws on its own thread, which
+  // aborts this process. A subclass of its pairs could catch that, but the headers that are installed lack parts.
   setTimeout(std::max(timeout, milliseconds(1)));
   connectFullMesh(store, device);
   transportContext_ = std::make_shared<WatchedContext>(std::move(transportContext_), alarm_);

@@ -233,13 +233,15 @@ class GlooWorkers : public Workers {
       failure_.emplace(error);
     } catch (const std::exception& error) {
       abandon();
-      const int peer = !client_ ? -1 : serves_ ? client_->failed_rank() : client_->known_failure();
-      failure_.emplace(peer, name, cluster_.generation, cause_of(error));
+      const bool of_connection = dynamic_cast<const gloo::IoException*>(&error) || alarm_->rang();
+      failure_.emplace(of_connection ? failed_rank() : cluster_.rank, name, cluster_.generation, cause_of(error));
     }
     if (!failure_) return;
     if (server_) server_->await_questions(steady_clock::now() + milliseconds(500));
     throw CollectiveError(*failure_);
   }
+
+  int failed_rank() { return !client_ ? -1 : serves_ ? client_->failed_rank() : client_->known_failure(); }
 
   /// Closes all connections, so that processes that wait for this one fail, too.
   void abandon() {
@@ -253,7 +255,7 @@ class GlooWorkers : public Workers {
   Cluster cluster_;
   bool serves_;
   std::size_t bucket_bytes_;
-  std::mutex mutex_;  ///< Models on several threads may share a strategy.
+  std::mutex mutex_;  ///< of the caller and the thread of started sums
   std::unique_ptr<RendezvousServer> server_;
   std::shared_ptr<RendezvousClient> client_;
   std::shared_ptr<Alarm> alarm_;

@@ -5,11 +5,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "gloo/secret.hpp"
 #include "gloo/sockets.hpp"
@@ -68,15 +66,12 @@ class Group {
 
 int run_once(Run& run) {
   Group group(run);
-  if (!group.complete()) {
-    group.signal(SIGKILL);
-    std::fprintf(stderr, "etude-launch: cannot start %d processes: %s\n", run.options.processes, std::strerror(errno));
-  }
+  if (!group.complete()) group.signal(SIGKILL);
   steady_clock::time_point kill_at = steady_clock::time_point::max();
   for (group.collect(); group.running(); group.collect()) {
     if (group.failure() != 0 && kill_at == steady_clock::time_point::max()) {
-      group.signal(SIGTERM);
-      kill_at = steady_clock::now() + std::chrono::milliseconds(static_cast<int>(1e3 * run.options.grace));
+      if (run.stopped != SIGTERM) group.signal(SIGTERM);  // else they have it: a second one might end them at once
+      kill_at = grace_end(run);
     }
     int timeout = -1;
     if (kill_at != steady_clock::time_point::max()) {

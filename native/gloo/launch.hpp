@@ -2,11 +2,12 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <csignal>
 #include <string>
 #include <vector>
 
-/// What etude-launch does for all policies of failures.
+/// The functions of etude-launch that all policies of failures share.
 namespace etude::launch {
 
 constexpr int exit_after_signal = 128;  // as shells do
@@ -28,15 +29,17 @@ struct Run {
   int stopped = 0;         ///< the signal that it received, if any
 };
 
-/// The addresses of all processes, as a JSON list; empty if there are no free ports.
+/// The addresses of all processes, as a JSON list; empty, with a message, if there are no free ports.
 std::string addresses(int processes);
-/// Starts the program as a process; its id, or -1.
+/// Starts the program as a process; its id, or -1, with a message.
 pid_t start(const Run& run, int rank, const std::string& cluster);
 /// The exit status of a process; after a signal, 128 more than its number.
 int code_of(int status);
 /// Notes a signal that the launcher received, until the timeout in milliseconds or an event of `other`. 0 if there is
 /// none for the processes.
 int next_signal(Run& run, int timeout, int other = -1);
+/// The end of the time between SIGTERM and SIGKILL that begins now.
+std::chrono::steady_clock::time_point grace_end(const Run& run);
 
 /// Runs the program once in all processes, and ends them when one fails.
 int run_once(Run& run);

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 
 #include "etude/base/error.hpp"
@@ -22,6 +24,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr int preempted = exit_after_signal + SIGTERM;  // the status of a process that saved its work after SIGTERM
+constexpr int exit_without_membership = 1;
 
 std::string secret() {
   return cluster_from_environment([](const std::string& name) -> std::optional<std::string> {
@@ -39,12 +42,21 @@ class MembershipProcess {
     std::string reason;
     sockets::Socket listening = sockets::listen_at({"127.0.0.1", "0"}, reason);
     std::array<int, 2> ends{};
-    if (!listening || ::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
+    if (!listening) {
+      std::fprintf(stderr, "etude-launch: no free port at 127.0.0.1: %s\n", reason.c_str());
+      return;
+    }
+    if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+      std::fprintf(stderr, "etude-launch: no pipe: %s\n", std::strerror(errno));
+      return;
+    }
     from_ = sockets::Socket(ends[0]);
     const sockets::Socket to(ends[1]);
     ::setenv("ETUDE_MEMBERSHIP", ("127.0.0.1:" + std::to_string(sockets::port_of(listening))).c_str(), 1);
     const pid_t parent = ::getpid();
     process_ = ::fork();
+    if (process_ < 0)
+      std::fprintf(stderr, "etude-launch: the membership server cannot be started: %s\n", std::strerror(errno));
     if (process_ != 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(exit_not_started);
@@ -67,16 +79,22 @@ class MembershipProcess {
   MembershipProcess& operator=(const MembershipProcess&) = delete;
 
   bool started() const { return process_ > 0; }
-  int events() const { return from_.get(); }
+  /// Whether it still runs, as far as next() has found.
+  bool running() const { return running_; }
+  /// Becomes readable when there is a number, or it has ended; -1 after its end.
+  int events() const { return running_ ? from_.get() : -1; }
   /// The next number; none if there is none yet.
-  std::optional<pid_t> next() const {
+  std::optional<pid_t> next() {
     pid_t number = 0;
-    return ::read(from_.get(), &number, sizeof number) == sizeof number ? std::optional(number) : std::nullopt;
+    const ssize_t size = running_ ? ::read(from_.get(), &number, sizeof number) : -1;
+    if (size == 0) running_ = false;
+    return size == sizeof number ? std::optional(number) : std::nullopt;
   }
 
  private:
   sockets::Socket from_;
   pid_t process_ = -1;
+  bool running_ = true;
 };
 
 class ElasticGroup {
@@ -87,10 +105,15 @@ class ElasticGroup {
     cluster_ = addresses(run_.options.processes);
     if (!membership_.started() || cluster_.empty()) return exit_not_started;
     failures_.resize(static_cast<std::size_t>(run_.options.processes));
-    for (int rank = 0; rank < run_.options.processes; ++rank) children_.push_back(start(run_, rank, cluster_));
+    children_.resize(failures_.size());
+    for (int rank = 0; rank < run_.options.processes && end_status_ == 0; ++rank) begin(rank);
     while (running()) {
       if (const int number = next_signal(run_, timeout(), membership_.events())) signal(number);
       while (const std::optional<pid_t> number = membership_.next()) note(*number);
+      if (!membership_.running() && !over_ && end_status_ == 0) {
+        std::fprintf(stderr, "etude-launch: the membership server ended: all processes end, too\n");
+        end(exit_without_membership);
+      }
       collect();
     }
     if (over_ || end_status_ != 0) return end_status_;
@@ -130,25 +153,32 @@ class ElasticGroup {
     }
   }
 
-  /// During the training, the others go on. After it, they end, as without --elastic.
+  /// During the training, the others continue. After it, they end, as without --elastic.
   void fail(int rank, int status) {
     const int code = code_of(status);
     const bool was_preempted = WIFEXITED(status) && code == preempted;  // as all others will be
     failures_[static_cast<std::size_t>(rank)] = code;
-    if (over_ || code == exit_not_started) {
-      if (end_status_ == 0) end_status_ = code;
-      if (!kill_at_) {
-        signal(SIGTERM);
-        kill_at_ = steady_clock::now() + std::chrono::milliseconds(static_cast<int>(1e3 * run_.options.grace));
-      }
-      return;
-    }
+    if (over_ || end_status_ != 0 || code == exit_not_started) return end(code);
     if (was_preempted || run_.stopped != 0 || run_.restarts >= run_.options.max_restarts) return;
     ++run_.restarts;
     failures_[static_cast<std::size_t>(rank)] = 0;
     std::fprintf(stderr, "etude-launch: process %d ended with status %d: restart %d of %d\n", rank, code, run_.restarts,
                  run_.options.max_restarts);
-    children_[static_cast<std::size_t>(rank)] = start(run_, rank, cluster_);
+    begin(rank);
+  }
+
+  void begin(int rank) {
+    pid_t& child = children_[static_cast<std::size_t>(rank)];
+    child = start(run_, rank, cluster_);
+    if (child < 0) end(exit_not_started);
+  }
+
+  /// Ends all processes. The first status is that of the group.
+  void end(int status) {
+    if (end_status_ == 0) end_status_ = status;
+    if (kill_at_) return;
+    if (run_.stopped != SIGTERM) signal(SIGTERM);  // else they have it: a second one might end them at once
+    kill_at_ = grace_end(run_);
   }
 
   Run& run_;
@@ -157,7 +187,7 @@ class ElasticGroup {
   std::vector<pid_t> children_;  ///< by rank; 0 after its end
   std::optional<steady_clock::time_point> kill_at_;
   std::vector<int> failures_;  ///< by rank; 0 if there was none, or if it was started again
-  int end_status_ = 0;         ///< of the first failure after the training, or of a program that cannot be started
+  int end_status_ = 0;         ///< of the first failure that ends all processes
   bool over_ = false;
 };
 

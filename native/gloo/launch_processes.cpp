@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,7 +41,10 @@ std::string addresses(int processes) {
   std::string list, reason;
   for (int i = 0; i < processes; ++i) {
     taken.push_back(sockets::listen_at({"127.0.0.1", "0"}, reason));
-    if (!taken.back()) return {};
+    if (!taken.back()) {
+      std::fprintf(stderr, "etude-launch: no free port at 127.0.0.1: %s\n", reason.c_str());
+      return {};
+    }
     list += (i ? ", \"127.0.0.1:" : "\"127.0.0.1:") + std::to_string(sockets::port_of(taken.back())) + '"';
   }
   return '[' + list + ']';
@@ -49,6 +53,7 @@ std::string addresses(int processes) {
 pid_t start(const Run& run, int rank, const std::string& cluster) {
   const pid_t parent = ::getpid(), child = ::fork();
   if (child == 0) become(run, rank, cluster, parent);
+  if (child < 0) std::fprintf(stderr, "etude-launch: process %d cannot be started: %s\n", rank, std::strerror(errno));
   return child;
 }
 
@@ -63,6 +68,10 @@ int next_signal(Run& run, int timeout, int other) {
   if (number == SIGCHLD) return 0;
   run.stopped = number;
   return number;
+}
+
+std::chrono::steady_clock::time_point grace_end(const Run& run) {
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<int>(1e3 * run.options.grace));
 }
 
 }  // namespace etude::launch

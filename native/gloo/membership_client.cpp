@@ -55,7 +55,8 @@ std::string MembershipClient::greet(const Cluster& cluster, const WorkerOptions&
                       {std::to_string(cluster.rank), std::to_string(::getpid()), text_of(options.silence),
                        text_of(options.timeout), own}};
   const std::vector<std::string>& fields = greeting_of.fields;
-  greeting_of.fields.push_back(secret::proof(cluster.secret, "member", {nonce, fields[0], fields[1], own}));
+  greeting_of.fields.push_back(
+      secret::proof(cluster.secret, "member", {nonce, fields[0], fields[1], fields[2], fields[3], own}));
   const std::optional<Message> reply =
       sockets::send(socket_, greeting_of, deadline) ? sockets::receive(socket_, deadline) : std::nullopt;
   if (!reply || reply->fields.empty()) return "no answer";

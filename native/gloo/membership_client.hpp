@@ -35,9 +35,9 @@ class MembershipClient {
   Group first(sockets::Deadline deadline);
   /// Asks to join those that train.
   void join();
-  /// Says that the group of this generation has failed.
+  /// Reports that the group of this generation has failed.
   void ready(int generation);
-  /// Says that this process has ended its fit, as a member of this generation.
+  /// Reports that this process has ended its fit, as a member of this generation.
   void done(int generation);
   /// After one of these three: the next group; none if the training has ended. Throws CollectiveError at the deadline,
   /// or if there will be no group for this process.

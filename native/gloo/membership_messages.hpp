@@ -7,7 +7,7 @@
 #include <system_error>
 
 /// The messages between a membership server and the processes of a training. After its challenge and hello, a process
-/// says what it wants, and the server answers as soon as it is decided.
+/// sends a request, and the server answers when it has decided.
 namespace etude::membership {
 
 enum Kind : std::uint8_t {

@@ -24,6 +24,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr milliseconds between_pings{250};
+constexpr milliseconds longest_wait = std::chrono::years(1);  // so that sums with times do not overflow
 constexpr const char* all_ended = "all processes that trained have ended";
 
 }  // namespace
@@ -46,7 +47,7 @@ void MembershipServer::serve() {
 }
 
 void MembershipServer::accept() {
-  sockets::Socket socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  sockets::Socket socket = sockets::accept_from(listening_);
   if (!socket) return;
   // Too many that have not greeted: some of them are not of this training. The oldest makes room.
   if (peers_.size() >= 2 * static_cast<std::size_t>(options_.size) + 16)
@@ -80,14 +81,17 @@ void MembershipServer::send(Peer& peer, std::uint8_t kind, std::vector<std::stri
 void MembershipServer::answer(Peer& peer, const Message& message) {
   if (peer.standing == Standing::unknown) return greet(peer, message);
   const bool current = message.fields.size() == 1 && number_in(message.fields[0]) == generation_;
-  const bool member = peer.standing == Standing::member;
+  const bool member = peer.standing == Standing::member, in_group = member || peer.standing == Standing::done;
   if (message.kind == pong) return peer.asked.reset();
   if (message.kind == join && peer.standing == Standing::late) {
     if (phase_ == Phase::over) return send(peer, over);
     if (phase_ == Phase::gathering) return send(peer, refusal, {all_ended});
     peer.standing = Standing::waiting;
     reform();
-  } else if (message.kind == ready && member && current && phase_ != Phase::over) {
+  } else if (message.kind == ready && in_group) {
+    // From a process that has ended its fit, when it waits in vain for the others. The answer may be on its way.
+    if (phase_ == Phase::over) return send(peer, over);
+    if (!current) return;
     peer.standing = Standing::ready;
     reform();
   } else if (message.kind == done && member && current) {
@@ -103,13 +107,16 @@ void MembershipServer::answer(Peer& peer, const Message& message) {
 void MembershipServer::greet(Peer& peer, const Message& message) {
   const std::vector<std::string>& fields = message.fields;
   if (message.kind != hello || fields.size() != 6) return drop(peer);
-  const std::string expected = secret::proof(options_.secret, "member", {peer.nonce, fields[0], fields[1], fields[4]});
+  const std::string expected =
+      secret::proof(options_.secret, "member", {peer.nonce, fields[0], fields[1], fields[2], fields[3], fields[4]});
   std::string reason;
   peer.rank = static_cast<int>(number_in(fields[0]));
   if (!secret::equal(fields[5], expected))
     reason = other_secret;
   else if (peer.rank < 0 || peer.rank >= options_.size)
     reason = "rank " + fields[0] + " of " + std::to_string(options_.size);
+  else if (number_in(fields[2]) < 1 || number_in(fields[3]) < 1)
+    reason = "silence of " + fields[2] + " ms and timeout of " + fields[3] + " ms, which must be 1 or more";
   else if (std::ranges::any_of(peers({Standing::fresh}), [&](const Peer* one) { return one->rank == peer.rank; }))
     reason = "another process has rank " + fields[0];
   if (!reason.empty()) {
@@ -118,8 +125,8 @@ void MembershipServer::greet(Peer& peer, const Message& message) {
     return;
   }
   peer.process = static_cast<pid_t>(number_in(fields[1]));
-  peer.silence = milliseconds(number_in(fields[2]));
-  peer.timeout = milliseconds(number_in(fields[3]));
+  peer.silence = std::min(milliseconds(number_in(fields[2])), longest_wait);
+  peer.timeout = std::min(milliseconds(number_in(fields[3])), longest_wait);
   const bool late = phase_ != Phase::gathering;
   peer.standing = late ? Standing::late : Standing::fresh;
   send(peer, welcome, {secret::proof(options_.secret, "membership", {fields[4], peer.nonce}), late ? "1" : "0"});
@@ -141,9 +148,11 @@ void MembershipServer::tick() {
   const auto now = steady_clock::now();
   for (Peer* peer : peers({Standing::unknown}))
     if (now >= peer->greet_by) peer->closed = true;
-  if (phase_ == Phase::over || now < ping_at_) return;
+  if (now < ping_at_) return;
   ping_at_ = now + between_pings;
-  for (Peer* peer : peers({Standing::member, Standing::ready, Standing::done, Standing::waiting})) {
+  // Also after the end of the training: a process that is stopped then would not end.
+  for (Peer* peer :
+       peers({Standing::fresh, Standing::late, Standing::waiting, Standing::member, Standing::ready, Standing::done})) {
     if (peer->asked && now - *peer->asked > peer->silence) {
       remove(*peer);
       continue;

@@ -38,7 +38,7 @@ enum Kind : std::uint8_t {
 
 /// The longest that the server waits for questions of other processes before it answers one.
 constexpr milliseconds patience{400};
-/// How long operations may go on after a process failed.
+/// How long operations may continue after a process failed.
 constexpr milliseconds grace{400};
 /// The longest that it takes to send a message, which is short.
 constexpr milliseconds sending{2000};
@@ -120,7 +120,7 @@ void RendezvousServer::serve() {
 }
 
 void RendezvousServer::accept() {
-  sockets::Socket socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  sockets::Socket socket = sockets::accept_from(listening_);
   if (!socket) return;
   // More connections than processes: some of them are not of this cluster. The oldest that has not greeted makes room.
   if (clients_.size() >= 2 * static_cast<std::size_t>(size_) + 16)
@@ -218,7 +218,7 @@ void RendezvousServer::greet(Client& client, const Message& message) {
   reply(client, welcome, secret::proof(secret_, "chief", {fields[3], client.nonce}));
 }
 
-/// Answers what can be answered now.
+/// Answers all requests that can be answered now.
 void RendezvousServer::settle() {
   for (Client& client : clients_) {
     if (client.closed || !client.wanted) continue;

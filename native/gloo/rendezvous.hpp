@@ -39,7 +39,7 @@ class RendezvousServer {
     bool asks = false;                  ///< which process failed
     bool closed = false;
   };
-  /// What is known about a process.
+  /// The state of a process.
   enum class Standing : std::uint8_t { unknown, connected, asked, left, lost };
 
   void serve();
@@ -68,7 +68,7 @@ class RendezvousServer {
   std::thread thread_;
 };
 
-/// The side of each process, also of the chief. At its end it says farewell, unless an exception ends it: then the
+/// The side of each process, also of the chief. At its end it sends a farewell, unless an exception ends it: then the
 /// process has failed.
 class RendezvousClient {
  public:

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-/// What processes use to prove to each other that they know the same secret, without sending it.
+/// Functions by which processes prove to each other that they know the same secret, without sending it.
 namespace etude::secret {
 
 using Digest = std::array<std::uint8_t, 32>;

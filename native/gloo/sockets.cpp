@@ -160,6 +160,14 @@ int port_of(const Socket& socket) {
                                              : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
 }
 
+Socket accept_from(const Socket& listening) {
+  constexpr auto pause = std::chrono::milliseconds(100);
+  Socket socket(::accept4(listening.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  const bool is_full = !socket && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM);
+  if (is_full) std::this_thread::sleep_for(pause);
+  return socket;
+}
+
 Socket connect_to(const Address& address, Deadline deadline, std::string& reason) {
   constexpr auto pause = std::chrono::milliseconds(20);
   for (;;) {
@@ -169,6 +177,15 @@ Socket connect_to(const Address& address, Deadline deadline, std::string& reason
     if (steady_clock::now() + pause >= deadline) return Socket();
     std::this_thread::sleep_for(pause);
   }
+}
+
+void end_if_lost(int descriptor, std::chrono::milliseconds timeout) {
+  const auto most = static_cast<int>(std::clamp<std::int64_t>(timeout.count(), 1, 1'000'000'000));
+  const int on = 1, seconds = std::clamp(most / 4000, 1, 3600);
+  ::setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof seconds);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, &seconds, sizeof seconds);
+  ::setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &most, sizeof most);
 }
 
 std::string to_bytes(const Message& message) {

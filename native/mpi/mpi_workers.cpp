@@ -41,7 +41,7 @@ void initialize() {
   if (!is_initialized) {
     const int code = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &provided);
     check(code == MPI_SUCCESS, ErrorKind::state, "connect_mpi_workers", "MPI_Init_thread failed: ", code,
-          " - expected a program that mpirun, or another launcher of MPI, started - start it so.");
+          " - expected a program that mpirun, or another launcher of MPI, started - use such a launcher.");
     std::atexit([] {
       if (!has_failed) MPI_Finalize();
     });

@@ -20,11 +20,13 @@ using std::chrono::steady_clock;
 using Status = TrialReport::Status;
 
 constexpr const char* where = "search";
+/// Within this time, a request to this process and to its group, such as the SIGTERM of `timeout`, is one.
+constexpr std::chrono::seconds repetition{1};
 
 /// The process of a trial.
 struct Running {
   std::unique_ptr<TrialProcess> process;
-  /// When it was asked to end, and is killed.
+  /// When it was asked to end, and when it is killed.
   std::optional<steady_clock::time_point> kill_at = {};
 };
 
@@ -90,14 +92,17 @@ class Runner {
                       std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(options_.grace));
   }
 
-  /// Asks all trials to save their state and end; a second time, ends them.
+  /// Asks all trials to save their state and end; a second or more later, ends them.
   void interrupt() {
+    const auto now = steady_clock::now();
+    if (interrupted_ && now - interrupted_at_ < repetition) return;
     for (auto& [trial, running] : running_) {
       if (interrupted_)
         running.process->kill();
       else if (!running.kill_at)
         ask_to_end(running);
     }
+    if (!interrupted_) interrupted_at_ = now;
     interrupted_ = true;
   }
 
@@ -112,6 +117,7 @@ class Runner {
   std::map<int, Running> running_;
   int processes_ = 1;
   bool interrupted_ = false;
+  steady_clock::time_point interrupted_at_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 /// A child process that runs a trial.
 namespace etude::experiment {
 
-/// It is killed when this object is destroyed, and when this process ends in whatever way.
+/// It is killed when this object is destroyed, and when this process ends in any way.
 class TrialProcess {
  public:
   /// Starts a program, found along PATH, with a variable of the environment. Its output is appended to the file

@@ -6,7 +6,7 @@
 
 #include "etude/experiment/search/run_search.hpp"
 
-/// What etude-search prints.
+/// The output of etude-search.
 namespace etude::experiment {
 
 /// Prints each trial that has ended, and below them, on a terminal, the ones that run, which it overwrites. Without a
@@ -18,7 +18,7 @@ class TrialTable {
 
   /// A trial changed: see SearchRunOptions::report.
   void change(const TrialReport& trial, const std::string& text);
-  /// Prints what has changed.
+  /// Prints the changes.
   void refresh();
   /// Removes the trials that run, and prints the best one.
   void end(const SearchResult& result);

@@ -1,3 +1,5 @@
+#include <kj/exception.h>
+#include <kj/string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -11,6 +13,7 @@
 #include "etude/training/coordinator.hpp"
 #include "gloo/processes.hpp"
 #include "gloo/secret.hpp"
+#include "gloo/two_hosts.hpp"
 
 // A coordinator, workers and parameter servers, each in a process of its own.
 namespace etude {
@@ -43,6 +46,16 @@ ServerProgram program() {
   result.functions["fail"] = [](WorkerContext&, const std::vector<Tensor>&) -> std::vector<Tensor> {
     fail(ErrorKind::data, "fail", "no data - expected some - add some.");
   };
+  result.functions["fail in Cap'n Proto"] = [](WorkerContext&, const std::vector<Tensor>&) -> std::vector<Tensor> {
+    throw kj::Exception(kj::Exception::Type::FAILED, __FILE__, __LINE__, kj::heapString("the message is too large"));
+  };
+  result.functions["end soon"] = [](WorkerContext&, const std::vector<Tensor>&) {
+    std::thread([] {
+      std::this_thread::sleep_for(milliseconds(300));
+      ::raise(SIGKILL);
+    }).detach();
+    return std::vector<Tensor>();
+  };
   result.functions["wait"] = [](WorkerContext&, const std::vector<Tensor>&) {
     std::this_thread::sleep_for(milliseconds(600));
     return std::vector<Tensor>();
@@ -74,6 +87,14 @@ ServerProgram program() {
 }
 
 constexpr CoordinatorOptions quick{.timeout = milliseconds(1500), .absence = milliseconds(2000)};
+
+/// Whether a coordinator has no worker within a time that is enough for `quick`.
+bool loses_workers(const ClusterCoordinator& coordinator) {
+  const auto deadline = steady_clock::now() + milliseconds(5000);
+  while (coordinator.available_workers() > 0 && steady_clock::now() < deadline)
+    std::this_thread::sleep_for(milliseconds(5));
+  return coordinator.available_workers() == 0;
+}
 
 /// What the chief returns; then what the workers and the parameter servers do: "ended", an error, or nothing if killed.
 /// With `killed`, server 0 is killed after a second.
@@ -132,6 +153,47 @@ TEST_CASE("ClusterCoordinator: join throws the error of a function once, and dro
   });
   const std::string error = "[fail] no data - expected some - add some.|";
   CHECK_THAT(reports[0], ContainsSubstring(error + error + error + "8|") && ContainsSubstring("no function unknown"));
+}
+
+TEST_CASE("ClusterCoordinator: an exception of Cap'n Proto in a function is an Error with its text", "[coordinator]") {
+  const Reports reports = run_cluster(1, 0, [](ClusterCoordinator& coordinator) {
+    const RemoteValue failed = coordinator.schedule("fail in Cap'n Proto");
+    return error_of([&] { coordinator.fetch(failed); });
+  });
+  CHECK_THAT(reports[0], ContainsSubstring("the message is too large"));
+}
+
+TEST_CASE("ClusterCoordinator: a worker that ends while it has no function is not available any more",
+          "[coordinator]") {
+  const Reports reports = run_cluster(1, 0, [](ClusterCoordinator& coordinator) -> std::string {
+    coordinator.fetch(coordinator.schedule("end soon"));
+    return loses_workers(coordinator) ? "noticed" : "not noticed";
+  });
+  CHECK(reports == Reports{"noticed", ""});
+}
+
+TEST_CASE("ClusterCoordinator: processes between which all packets are lost notice it within timeout and absence",
+          "[coordinator]") {
+  const TwoHosts hosts;
+  if (!hosts.connected()) SKIP("network namespaces cannot be made here: they need root, and iproute2");
+  const ServerCluster cluster{.workers = {TwoHosts::address(1) + ":2223"},
+                              .servers = {TwoHosts::address(1) + ":2224"},
+                              .secret = "known to both hosts"};
+  const Reports reports = run_processes(3, [&](int process) -> std::string {
+    ServerCluster own = cluster;
+    hosts.enter(process == 0 ? 0 : 1);
+    if (process > 0) {
+      own.task = process == 1 ? "worker" : "ps";
+      return error_of([&] { run_server(own, program(), quick); });
+    }
+    ClusterCoordinator coordinator(own, program(), quick);
+    coordinator.fetch(coordinator.schedule("twice", {number(1)}));
+    hosts.cut();
+    return loses_workers(coordinator) ? "noticed" : "not noticed";
+  });
+  CHECK(reports[0] == "noticed");
+  CHECK_THAT(reports[1], ContainsSubstring("chief 0 unavailable"));
+  CHECK_THAT(reports[2], ContainsSubstring("chief 0 unavailable"));
 }
 
 TEST_CASE("ClusterCoordinator: the function of a killed worker, and of one that stops, runs on another worker",

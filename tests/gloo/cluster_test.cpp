@@ -55,7 +55,7 @@ TEST_CASE("cluster_from_environment: TF_CONFIG lists workers, and a chief before
   CHECK(text_of(config(with_chief, R"({"type": "worker", "index": 1})")) == "2/3 c:3 ::1 0");
 }
 
-TEST_CASE("cluster_from_environment: a malformed TF_CONFIG is refused by what is wrong with it", "[cluster]") {
+TEST_CASE("cluster_from_environment: the error for a malformed TF_CONFIG names the fault", "[cluster]") {
   CHECK_THAT(refusal("{"), ContainsSubstring("TF_CONFIG"));
   CHECK_THAT(refusal("[]"), ContainsSubstring("other JSON than an object"));
   const auto with_task = [](const char* task) {

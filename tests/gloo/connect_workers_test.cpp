@@ -1,4 +1,6 @@
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -10,7 +12,7 @@
 #include "gloo/secret.hpp"
 #include "processes.hpp"
 
-// How processes find each other, prove that they know the secret, and are launched.
+// How processes find each other, and prove that they know the secret.
 namespace etude {
 namespace {
 
@@ -187,25 +189,24 @@ TEST_CASE("sha256 and hmac_sha256: the vectors of FIPS 180-4 and RFC 4231, and a
   CHECK(!secret::equal("ab", "abc"));
 }
 
-TEST_CASE("etude-launch: each process has its rank, and the first failure ends all of them and is returned", "[gloo]") {
-  const auto launch = [](const std::string& words) {
-    const int status = std::system((std::string(ETUDE_LAUNCH) + ' ' + words + " 2> /dev/null").c_str());
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  };
-  const std::string is_last = R"(case "$TF_CONFIG" in *"\"index\": 2"*) )";
-  CHECK(launch("-n 3 true") == 0);
-  CHECK(launch("-n 3 -- sh -c '" + is_last + "exit 7;; esac; sleep 60'") == 7);
-  CHECK(launch("-n 3 -- sh -c '" + is_last + "kill -9 $$;; esac; sleep 60'") == 137);
-  CHECK(launch("-n 3 --max-restarts 2 -- sh -c 'test $ETUDE_RESTARTS = 2'") == 0);
-  CHECK(launch("-n 3 --max-restarts 1 -- sh -c 'test $ETUDE_RESTARTS = 2'") == 1);
-  CHECK(launch("-n 2 ./no_such_program") == 127);
-  CHECK(launch("-n 2 -- sh -c 'test ${#ETUDE_SECRET} = 64'") == 0);
-  CHECK(launch("-n 2 -- sh -c 'case \"$TF_CONFIG\" in *\": $LOCAL_RANK}\"*) ;; *) exit 3;; esac'") == 0);
-  // A signal that the launcher's parent ignores, as nohup does, does not end it: it starts the program again.
-  std::signal(SIGHUP, SIG_IGN);
-  CHECK(launch("-n 1 --max-restarts 1 -- sh -c 'kill -HUP $PPID; test $ETUDE_RESTARTS = 1'") == 0);
-  std::signal(SIGHUP, SIG_DFL);
-  CHECK(launch("-n 1 test -n text") == 0);  // words behind the program are those of the program
+TEST_CASE("sockets: a connection that cannot be accepted is waited for with a pause, and accepted later", "[gloo]") {
+  const Reports reports = run_processes(1, [](int) -> std::string {
+    std::string reason;
+    const sockets::Socket listening = sockets::listen_at({"127.0.0.1", "0"}, reason);
+    const sockets::Address address{"127.0.0.1", std::to_string(sockets::port_of(listening))};
+    const sockets::Socket other = sockets::connect_to(address, steady_clock::now() + milliseconds(10'000), reason);
+    constexpr rlimit limit{64, 64};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    std::vector<sockets::Socket> all;
+    while (sockets::Socket one = sockets::Socket(::dup(listening.get()))) all.push_back(std::move(one));
+    const auto began = steady_clock::now();
+    if (sockets::accept_from(listening)) return "accepted without a free descriptor";
+    if (steady_clock::now() - began < milliseconds(90)) return "no pause";
+    all.clear();
+    if (!sockets::accept_from(listening)) return "not accepted";
+    return sockets::accept_from(listening) ? "accepted twice" : "accepted";
+  });
+  CHECK(reports == Reports{"accepted"});
 }
 
 }  // namespace etude

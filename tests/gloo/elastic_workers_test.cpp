@@ -9,6 +9,9 @@
 
 #include "elastic_training.hpp"
 #include "full_disk.hpp"
+#include "gloo/membership_client.hpp"
+#include "gloo/membership_messages.hpp"
+#include "gloo/secret.hpp"
 
 // Training with elastic = true: processes are killed, stopped, slow, or without disk space, and others go on.
 namespace etude {
@@ -51,6 +54,7 @@ TEST_CASE(
   const ScratchFolder scratch("etude-elastic-", ScratchFolder::memory);
   const MembershipProcess membership(count);
   Shared<bool> joined;
+  const Slowdown slowdown;
   SharedMoment at;
   SharedSeconds pause;
   SharedSizes sizes;
@@ -92,6 +96,9 @@ TEST_CASE(
     else
       CHECK((report == undisturbed(sizes.all())));
   }
+  CAPTURE(slowdown.value());
+  CHECK(pause.value() > 0);
+  CHECK(pause.value() < 1.0 * slowdown.value());  // a second, on a machine that is not busy
   WARN("the first step of the others ended " << pause.value() << " s after the end of rank " << victim);
 }
 
@@ -166,7 +173,7 @@ TEST_CASE("elastic: whichever process is killed, at any moment, training ends as
               << aborted << " processes were aborted by Gloo");
 }
 
-TEST_CASE("elastic: a process that is stopped is removed, and the others go on", "[gloo][elastic]") {
+TEST_CASE("elastic: a stopped process is removed, and the others continue", "[gloo][elastic]") {
   const int victim = GENERATE(0, 2);
   const MembershipProcess membership(count);
   SharedSizes sizes;
@@ -205,6 +212,8 @@ TEST_CASE("elastic: a process that is slower than the deadline stays, and its st
 
 TEST_CASE("elastic: if the disk of the chief is full, it ends with the reason, and another process is the chief",
           "[gloo][elastic]") {
+  const std::size_t space = GENERATE(0, 100);  // the second is full within a file
+  CAPTURE(space);
   const MembershipProcess membership(count);
   SharedSizes sizes;
   const Reports reports = run_processes(
@@ -213,7 +222,10 @@ TEST_CASE("elastic: if the disk of the chief is full, it ends with the reason, a
         const auto workers = membership.connect(index, count);
         const auto disk = std::make_shared<FullDisk>();
         return train_model(workers, true,
-                           {sizes.recorder(workers, [&](int steps) { disk->full = index == 0 && steps >= 7; }),
+                           {sizes.recorder(workers,
+                                           [&](int steps) {
+                                             if (index == 0 && steps == 7) disk->space = space;
+                                           }),
                             callbacks::backup_and_restore({.backup_dir = "c", .save_freq = 1, .files = disk})});
       },
       most_seconds);
@@ -273,6 +285,12 @@ TEST_CASE("elastic: a silent connection and a wrong secret disturb nothing, and 
         } catch (const Error& error) {
           refused = error.what();
         }
+        try {
+          connect_workers({.size = 2, .membership = membership.address()}, {.silence = milliseconds(0)});
+          return "accepted";
+        } catch (const Error& error) {
+          if (std::string(error.what()).find("0 ms of silence") == std::string::npos) return error.what();
+        }
         if (refused.find("elastic = false") == refused.npos) return "accepted";
         return train_model(workers, true, {sizes.recorder(workers, {})});
       },
@@ -281,16 +299,67 @@ TEST_CASE("elastic: a silent connection and a wrong secret disturb nothing, and 
   for (const std::size_t index : {0U, 1U}) CHECK((reports[index] == undisturbed(sizes.all())));
 }
 
-// The program of the next test.
+TEST_CASE("elastic: a process that has ended its fit, and waits in vain for the others, may ask for the next group",
+          "[gloo][elastic]") {
+  const MembershipProcess membership(2);
+  const Reports reports = run_processes(1, [&](int) -> std::string {
+    const auto address = *sockets::parse_address(membership.address());
+    const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(15); };
+    Shared<bool> interrupted;
+    MembershipClient first(address, {.rank = 0, .size = 2}, {}, soon()),
+        second(address, {.rank = 1, .size = 2}, {}, soon());
+    const int generation = first.first(soon()).generation;
+    if (second.first(soon()).generation != generation) return "two groups";
+    second.on_interrupt(generation, [&] { interrupted.set(true); });
+    first.done(generation);
+    first.ready(generation);
+    await([&] { return interrupted.get(); });
+    if (!interrupted.get()) return "the other one goes on";
+    second.ready(generation);
+    const auto next = first.next(soon()), other = second.next(soon());
+    if (!next || !other || next->generation != other->generation || next->generation == generation) return "no group";
+    return std::to_string(next->size);
+  });
+  CHECK(reports == Reports{"2"});
+}
+
+TEST_CASE("elastic: a greeting whose deadlines were changed on the way, or are no times, is refused",
+          "[gloo][elastic]") {
+  const MembershipProcess membership(1);
+  const Reports reports = run_processes(1, [&](int) {
+    // The answer of the server to a greeting with these deadlines, and with the proof for another silence.
+    const std::string process = std::to_string(::getpid());
+    const auto answer = [&](const std::string& silence, const std::string& timeout, const std::string& proved) {
+      const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(15);
+      std::string reason;
+      const sockets::Socket socket = sockets::connect_to(*sockets::parse_address(membership.address()), soon, reason);
+      const auto first = sockets::receive(socket, soon);
+      if (!first) return std::string("no challenge");
+      sockets::Message hello{membership::hello, {"0", process, silence, timeout, "random"}};
+      hello.fields.push_back(secret::proof("", "member", {first->fields[0], "0", process, proved, "1000", "random"}));
+      sockets::send(socket, hello, soon);
+      const auto reply = sockets::receive(socket, soon);
+      return reply && reply->kind == membership::refusal ? reply->fields[0] : std::string("accepted");
+    };
+    return answer("2000", "1000", "1000") + '\n' + answer("1000", "2000", "1000") + '\n' + answer("0", "1000", "0") +
+           '\n' + answer("1000", "1000", "1000");
+  });
+  const std::string other = std::string(membership::other_secret) + '\n';
+  CHECK(reports ==
+        Reports{other + other + "silence of 0 ms and timeout of 1000 ms, which must be 1 or more\naccepted"});
+}
+
+// The program of the last test.
 TEST_CASE("elastic: a program of etude-launch", "[.][program]") {
-  const auto workers = connect_workers(cluster_from_environment());
-  const char* const fails = std::getenv("ETUDE_TEST_FAILS");
+  const auto workers = connect_workers(cluster_from_environment(), {.silence = milliseconds(1500)});
+  const char *const fails = std::getenv("ETUDE_TEST_FAILS"), *const stops = std::getenv("ETUDE_TEST_STOPS");
   const bool is_first = cluster_from_environment().generation == 0;
   const int rank = workers->rank();
   train_model(workers, true, {std::make_shared<Steps>([&](int steps) {
                 if (is_first && fails && rank == std::atoi(fails) && steps == 7) ::raise(SIGKILL);
                 std::this_thread::sleep_for(milliseconds(20));
               })});
+  if (stops && rank == 1) ::raise(SIGSTOP);
 }
 
 TEST_CASE("etude-launch --elastic: whichever process is killed, the program ends without failure", "[gloo][elastic]") {
@@ -307,6 +376,9 @@ TEST_CASE("etude-launch --elastic: whichever process is killed, the program ends
     CHECK(launch("-n 3 " + program) == 0);
   }
   ::unsetenv("ETUDE_TEST_FAILS");
+  ::setenv("ETUDE_TEST_STOPS", "1", 1);  // after its fit
+  CHECK(launch("-n 2 " + program) == 128 + SIGKILL);
+  ::unsetenv("ETUDE_TEST_STOPS");
   CHECK(launch("-n 2 ./no_such_program") == 127);
   CHECK(launch("-n 2 false") == 1);
   CHECK(launch("-n 2 --max-restarts 2 -- sh -c 'test $ETUDE_RESTARTS != 0'") == 0);

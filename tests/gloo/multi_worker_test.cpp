@@ -34,7 +34,8 @@ Reports run_strategies(
 
 TEST_CASE("multi-worker: fit, evaluate and predict give the numbers of one process, with the same bits in all",
           "[gloo][any_engine]") {
-  const auto [count, index] = GENERATE(std::pair(2, 0), std::pair(3, 0), std::pair(4, 1), std::pair(3, 2));
+  const auto [count, index] =
+      GENERATE(std::pair(2, 0), std::pair(3, 0), std::pair(4, 0), std::pair(4, 1), std::pair(3, 2));
   const Scenario& scenario = scenarios()[static_cast<std::size_t>(index)];
   CAPTURE(count, scenario.name);
   const Reports one = run_processes(1, [&](int) {
@@ -154,11 +155,11 @@ TEST_CASE("multi-worker: gather, reduce and reduce_per_replica combine the tenso
 
 TEST_CASE("multi-worker: another model, or other data, in one of the processes is an error in all of them",
           "[gloo][any_engine]") {
-  const auto fit = [](std::int64_t units, std::int64_t rows_of_batch) -> std::string {
+  const auto fit = [](std::int64_t units, std::int64_t count, std::int64_t batch = 8) -> std::string {
     Sequential model({layers::dense({.units = units}), layers::dense({.units = 1})});
     model.compile({.optimizer = "sgd", .loss = "mse"});
     try {
-      model.fit(waves({rows_of_batch, 3}), waves({rows_of_batch, 1}), {.verbose = 0});
+      model.fit(waves({count, 3}), waves({count, 1}), {.batch_size = batch, .epochs = 2, .verbose = 0});
     } catch (const Error& error) {
       return error.what();
     }
@@ -167,10 +168,16 @@ TEST_CASE("multi-worker: another model, or other data, in one of the processes i
   const Reports models =
       run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) { return fit(40 + 40 * strategy.rank(), 8); });
   for (const std::string& report : models) CHECK_THAT(report, ContainsSubstring("the same model in all processes"));
-  const Reports data =
-      run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) { return fit(4, 8 + 2 * strategy.rank()); });
-  for (const std::string& report : data)
-    CHECK_THAT(report, ContainsSubstring("data and WorkerOptions in all processes"));
+  const auto check_data = [&](std::int64_t first, std::int64_t second, std::int64_t second_batch, const char* text) {
+    const Reports reports = run_strategies(2, [&](MultiWorkerMirroredStrategy& strategy) {
+      return strategy.rank() == 0 ? fit(4, first) : fit(4, second, second_batch);
+    });
+    for (const std::string& report : reports) CHECK_THAT(report, ContainsSubstring(text));
+  };
+  check_data(24, 25, 8, "the number of batches (-1: unknown, -2: no end), 3 in rank 0 and 4 in rank 1");
+  check_data(16, 24, 8, "the number of batches (-1: unknown, -2: no end), 2 in rank 0 and 3 in rank 1");
+  check_data(16, 20, 10, "the rows of a batch (0: unknown), 8 in rank 0 and 10 in rank 1");
+  check_data(17, 24, 8, "the rows of the last batch (0: as the others), 1 in rank 0 and 0 in rank 1");
 }
 
 TEST_CASE("multi-worker: BackupAndRestore, and a trial, continue in all processes after a signal to one of them",
@@ -236,6 +243,20 @@ TEST_CASE("multi-worker: BackupAndRestore, and a trial, continue in all processe
     CHECK((continued[rank].substr(1) == uninterrupted[rank].substr(1)));
   }
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("multi-worker: with preempt.every, a request to one process ends all of them after the same later call",
+          "[gloo]") {
+  const Reports reports = run_strategies(2, [](MultiWorkerMirroredStrategy& strategy) {
+    int calls = 0;
+    experiment::Context context(
+        {.storage = "trial",
+         .preempt = {.requested = [&] { return strategy.rank() == 1 && calls == 2; }, .every = 4},
+         .files = std::make_shared<MemoryVfs>()});
+    while (++calls < 20 && !context.preempt.should_preempt()) continue;
+    return std::to_string(calls);
+  });
+  CHECK(reports == Reports{"4", "4"});
 }
 
 TEST_CASE("multi-worker: fit ends with an error that names a process that was killed", "[gloo]") {

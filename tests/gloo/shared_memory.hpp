@@ -1,11 +1,17 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <string_view>
 
@@ -72,6 +78,39 @@ class SharedSeconds {
  private:
   using Most = std::atomic<double>;
   Most* most_;
+};
+
+/// How many times longer than alone a process takes on this machine, at the worst moment, beside what else runs. A
+/// process of its own measures it, by a tenth of a processor.
+class Slowdown {
+ public:
+  Slowdown() : process_(::fork()) {
+    if (process_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+      const double began = seconds(CLOCK_MONOTONIC), used = seconds(CLOCK_THREAD_CPUTIME_ID);
+      while (seconds(CLOCK_THREAD_CPUTIME_ID) < used + 2e-3) continue;
+      most_.raise((seconds(CLOCK_MONOTONIC) - began) / 2e-3);
+      ::usleep(18'000);
+    }
+  }
+  ~Slowdown() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  Slowdown(const Slowdown&) = delete;
+  Slowdown& operator=(const Slowdown&) = delete;
+  double value() const { return std::max(1.0, most_.value()); }
+
+ private:
+  static double seconds(clockid_t clock) {
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+
+  SharedSeconds most_;
+  pid_t process_;
 };
 
 /// The number of repetitions: many if ETUDE_CAMPAIGN is "long", as ./dev test cluster kills sets it.

@@ -272,6 +272,47 @@ TEST_CASE("data of processes that does not fit together is an error in all of th
   CHECK(failed[2] == "[disk] it is damaged");
 }
 
+TEST_CASE("data that every process reads is an error in all of them as soon as it differs in one",
+          "[gloo][any_engine]") {
+  const auto check_errors = [](const std::function<Data(int rank)>& data, const std::string& text) {
+    for (const std::string& report : errors_of(2, data)) CHECK_THAT(report, ContainsSubstring(text));
+  };
+  /// Batches of two rows.
+  const auto generated = [](std::int64_t batches) {
+    return Data([=, made = std::int64_t{0}]() mutable -> std::optional<Batch> {
+      if (made == batches) return std::nullopt;
+      ++made;
+      return rows_from(2 * made, 2 * made + 2);
+    });
+  };
+  check_errors([](int rank) { return dataset_from(0, 16 + 8 * rank).batch(8); },
+               "the number of batches (-1: unknown, -2: no end), 2 in rank 0 and 3 in rank 1");
+  check_errors([](int rank) { return dataset_from(0, 17 + 7 * rank).batch(8); },
+               "a batch with 1 rows in rank 0 and 8 in rank 1");
+  check_errors([&](int rank) { return generated(3 - rank); }, "a batch with 2 rows in rank 0 and -1 in rank 1");
+  const Reports failed = errors_of(2, [&](int rank) {
+    return Data([=, made = 0]() mutable -> std::optional<Batch> {
+      if (++made == 3 && rank == 1) throw Error(ErrorKind::io, "[disk] it is damaged");
+      return rows_from(made, made + 2);
+    });
+  });
+  CHECK_THAT(failed[0], ContainsSubstring("rank 1 cannot read its data"));
+  CHECK(failed[1] == "[disk] it is damaged");
+}
+
+TEST_CASE("a generator of which every process reads all batches gives the numbers of one process",
+          "[gloo][any_engine]") {
+  const auto data = [] {
+    return Dataset::from_generator([] {
+      return [made = std::int64_t{0}]() mutable {
+        ++made;
+        return made < 4 ? std::optional(rows_from(5 * made, 5 * made + made)) : std::nullopt;
+      };
+    });
+  };
+  check_numbers(run_strategies(2, [&](MultiWorkerMirroredStrategy&) { return report_of(numbers_of(data())); }), data());
+}
+
 TEST_CASE("BackupAndRestore continues data of each process within an epoch, also where some of it has ended",
           "[gloo]") {
   const std::int64_t end = GENERATE(1, 3);

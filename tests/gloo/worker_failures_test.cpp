@@ -218,17 +218,22 @@ TEST_CASE("multi-worker: a process that is slower than the deadline is an error 
 
 TEST_CASE("multi-worker: a full disk of the chief ends training with its reason, and with an error in the others",
           "[gloo]") {
-  const Reports reports = run_workers(3, [](const std::shared_ptr<Workers>& workers) -> std::string {
+  const std::size_t space = GENERATE(0, 100);  // the second is full within a file
+  CAPTURE(space);
+  const Reports reports = run_workers(3, [&](const std::shared_ptr<Workers>& workers) -> std::string {
     const auto disk = std::make_shared<FullDisk>();
-    const auto fill = std::make_shared<AfterSteps>([&](int steps) { disk->full = steps >= 5; });
+    const auto fill = std::make_shared<AfterSteps>([&](int steps) {
+      if (steps == 5) disk->space = space;
+    });
     try {
       train(workers, {fill, callbacks::backup_and_restore({.backup_dir = "c", .save_freq = 1, .files = disk})});
     } catch (const Error& error) {
-      return error.what();
+      const bool whole = workers->rank() != 0 || load_newest_checkpoint("c", disk);
+      return error.what() + std::string(whole ? "" : " - and no checkpoint");
     }
     return "done";
   });
-  CHECK_THAT(reports[0], ContainsSubstring("No space left on device"));
+  CHECK_THAT(reports[0], ContainsSubstring("No space left on device") && !ContainsSubstring("and no checkpoint"));
   for (const std::size_t rank : {1U, 2U}) CHECK_THAT(reports[rank], ContainsSubstring("the process of rank 0 failed"));
 }
 

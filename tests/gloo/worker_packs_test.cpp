@@ -103,24 +103,45 @@ TEST_CASE("packs: devices with their own memory give the same bits as processors
   CHECK((got == expected));
 }
 
-TEST_CASE("packs: an error of one process's data is an error in all of them, while devices hold batches", "[gloo]") {
-  const Reports reports = run_packed(
+namespace {
+
+/// Trains in two processes, whose devices hold four batches. The data has eight batches of its own in each process.
+Reports fit_on(const std::function<Batch(bool is_chief, int batch)>& data) {
+  return run_packed(
       {0, 0},
-      [] {
-        Sequential model({layers::dense({.units = 1})});
-        model.compile({.optimizer = "sgd", .loss = "mse", .steps_per_execution = 4});
-        const bool fails = get_strategy()->first_local_replica() == 0;
-        const Dataset data = Dataset::from_generator([fails] {
-          return [fails, batch = 0]() mutable -> std::optional<Batch> {
-            if (fails && batch == 2) throw std::runtime_error("the data ends here");
-            return batch++ < 8 ? std::optional(Batch{{waves({4, 5})}, {waves({4, 1})}, {}}) : std::nullopt;
-          };
+      [&] {
+        Sequential model({layers::dense({.units = 2})});
+        model.compile({.optimizer = "sgd", .loss = "sparse_categorical_crossentropy", .steps_per_execution = 4});
+        const bool is_chief = get_strategy()->first_local_replica() == 0;
+        const Dataset batches = Dataset::from_generator([&, is_chief] {
+          return [&data, is_chief, batch = 0]() mutable { return std::optional(data(is_chief, batch++)); };
         });
-        model.fit(data.with_options({.auto_shard_policy = "off"}), {.verbose = 0, .steps_per_epoch = 8});
+        model.fit(batches.with_options({.auto_shard_policy = "off"}), {.verbose = 0, .steps_per_epoch = 8});
         return std::string("no error");
       },
       true);
+}
+
+Batch labelled(std::int32_t label) {
+  return {{waves({4, 5})}, {Tensor::from<std::int32_t>({4}, {0, 1, 0, label})}, {}};
+}
+
+}  // namespace
+
+TEST_CASE("packs: an error of one process's data is an error in all of them, while devices hold batches", "[gloo]") {
+  const Reports reports = fit_on([](bool is_chief, int batch) {
+    if (is_chief && batch == 2) throw std::runtime_error("the data ends here");
+    return labelled(1);
+  });
   CHECK(reports[0] == "error: the data ends here");
+  CHECK_THAT(reports[1], ContainsSubstring("rank 0"));
+}
+
+TEST_CASE("packs: a process with an invalid label reports it, while devices hold batches", "[gloo]") {
+  const int first_invalid = GENERATE(1, 2, 3);
+  const Reports reports =
+      fit_on([&](bool is_chief, int batch) { return labelled(is_chief && batch >= first_invalid ? 7 : 1); });
+  CHECK_THAT(reports[0], ContainsSubstring("label 7"));
   CHECK_THAT(reports[1], ContainsSubstring("rank 0"));
 }
 

@@ -77,6 +77,19 @@ add("volumes2", keras.Sequential([layers.Conv3D(2, 2, input_shape=(3, 4, 3, 1)),
 add("gates2", keras.Sequential([layers.ConvLSTM2D(2, 2, return_sequences=True, input_shape=(3, 3, 3, 1)), layers.Reshape((3, 8)),
                                 layers.LSTM(3, recurrent_activation="hard_sigmoid", return_sequences=True), layers.GRU(2, recurrent_activation="hard_sigmoid"),
                                 layers.Dense(2, activation="hard_sigmoid")]), [normal(3, 3, 3, 1)], optimizers.SGD(0.1))
+# Frozen layers inside a model: their weights are in another order than those of trained layers.
+def normalized(frozen):
+    stack = keras.Sequential([layers.Dense(3, activation="tanh", input_shape=(4,)), layers.BatchNormalization(), layers.Dense(3), layers.BatchNormalization()])
+    for layer in stack.layers[:frozen]:
+        layer.trainable = False
+    return stack
+
+
+for name, frozen in ("frozen2", 4), ("partly_frozen2", 2):
+    add(name, keras.Sequential([normalized(frozen), layers.Dense(2)]), [normal(4)], optimizers.SGD(0.1))
+whole = normalized(0)
+whole.trainable = False
+add("frozen_whole2", keras.Sequential([whole, layers.Dense(2)]), [normal(4)], optimizers.SGD(0.1))
 
 with open(os.path.join(FOLDER, "keras2_models.json"), "w") as file:
     head = json.dumps({"origin": f"tf-keras {keras.__version__}, tests/golden/make_keras2_models.py", "batch_size": BATCH, "steps_before": BEFORE})[:-1]

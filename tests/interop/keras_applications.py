@@ -5,7 +5,8 @@
 
 PROGRAM is the binary etude_models. Keras saves each architecture, for small inputs or for those of any size, and with random
 weights, as a .keras file, and as its description with a .weights.h5 file. From both, Etude must compute what Keras computes, and
-make a step of training with Keras's losses before and after it. Failures are listed; the status is 1 if there are any.
+make a step of training with Keras's losses before and after it. Keras must load what Etude saves after these steps, compute the
+same, and make the next step with Etude's loss. Failures are listed; the status is 1 if there are any.
 """
 import json
 import os
@@ -24,7 +25,7 @@ TOLERANCE = 1e-4  # relative to the largest number
 LOSS_TOLERANCE = 1e-3  # relative; each normalization over a batch enlarges the rounding of the step before
 draws = np.random.default_rng(17)
 program, names = sys.argv[1], sys.argv[2:]
-failures = []
+failures, checked, largest = [], 0, {"there": 0.0, "back": 0.0}
 
 
 def distilbert():
@@ -89,9 +90,28 @@ def inputs_of(model):
             yield draws.standard_normal(shape).astype("float32")
 
 
+def ask(request):
+    """Etude's answer to a request."""
+    return json.loads(subprocess.run([program], input=json.dumps(request) + "\n", stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def compare(what, way, predictions, expected, losses, expected_losses):
+    error = np.abs(predictions - expected).max() / np.abs(expected).max()
+    if not error <= TOLERANCE:
+        failures.append(f"{what}: predictions differ by {error:.2g} of the largest")
+    if not np.allclose(np.array(losses, "float64"), expected_losses, rtol=LOSS_TOLERANCE, atol=0):
+        failures.append(f"{what}: losses {losses}, expected {expected_losses}")
+    largest[way] = max(largest[way], float(error))
+    return f"predictions within {error:.1g}, losses {losses}"
+
+
 def check(name, model, folder):
     def path(ending):
         return os.path.join(folder, ending)
+
+    def predictions():
+        with np.load(path("p.npz")) as arrays:
+            return arrays["0"]
 
     draw_weights(model)
     for layer in model.layers:
@@ -109,20 +129,24 @@ def check(name, model, folder):
     x = x[0] if len(x) == 1 else x
     expected = np.asarray(model.predict_on_batch(x))
     losses = [float(model.train_on_batch(x, y)) for _ in range(2)]
+    asked = {"x": path("x.npz"), "predictions": path("p.npz"), "y": path("y.npz")}
     for kind, files in {".keras": {"model": path("m.keras")}, ".weights.h5": {"model": path("m.json"), "weights": path("m.weights.h5")}}.items():
-        request = {**files, "x": path("x.npz"), "predictions": path("p.npz"), "y": path("y.npz"), "steps": 2}
         begin = time.monotonic()
-        answer = json.loads(subprocess.run([program], input=json.dumps(request) + "\n", stdout=subprocess.PIPE, text=True, check=True).stdout)
+        answer = ask({**files, **asked, "steps": 2, "save": path("etude.keras")})
         if "error" in answer:
             failures.append(f"{name} from {kind}: {answer['error']}")
             continue
-        with np.load(path("p.npz")) as predictions:
-            error = np.abs(predictions["0"] - expected).max() / np.abs(expected).max()
-        if not error <= TOLERANCE:
-            failures.append(f"{name} from {kind}: predictions differ by {error:.2g} of the largest")
-        if not np.allclose(np.array(answer["losses"], "float64"), losses, rtol=LOSS_TOLERANCE, atol=0):
-            failures.append(f"{name} from {kind}: losses {answer['losses']}, in Keras {losses}")
-        print(f"{name} from {kind}: predictions within {error:.1g}, losses {answer['losses']}, {time.monotonic() - begin:.1f} s", flush=True)
+        report = compare(f"{name} from {kind}", "there", predictions(), expected, answer["losses"], losses)
+        print(f"{name} from {kind}: {report}, {time.monotonic() - begin:.1f} s", flush=True)
+    answer = ask({"model": path("etude.keras"), **asked, "steps": 1})
+    try:
+        again = keras.models.load_model(path("etude.keras"))
+        again.jit_compile = False  # XLA compiles for longer than a step takes
+        found = np.asarray(again.predict_on_batch(x))
+        report = compare(f"{name} from Etude", "back", found, predictions(), [float(again.train_on_batch(x, y))], answer["losses"])
+        print(f"{name} from Etude: {report}", flush=True)
+    except Exception as error:
+        failures.append(f"Keras reads {name}: {type(error).__name__} {' '.join(str(error).split())[:500]} {answer}")
 
 
 for name, make in MODELS.items():
@@ -131,6 +155,9 @@ for name, make in MODELS.items():
     keras.utils.clear_session()
     with tempfile.TemporaryDirectory() as folder:
         check(name, make(), folder)
-print(f"Keras {keras.__version__}: {len(failures)} failures")
-print("\n".join(failures))
+    checked += 1
+for failure in failures:
+    print(failure)
+print(f"Keras {keras.__version__}, applications: {checked} models, read by Etude within {largest['there']:.1e} of the largest number, "
+      f"and back by Keras within {largest['back']:.1e}; {len(failures)} failures")
 sys.exit(bool(failures))

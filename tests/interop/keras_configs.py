@@ -64,7 +64,8 @@ def check_classes():
             failures.append(f"Etude reads {name}: {answer['error']}")
         elif found := difference(request["json"], json.loads(json.dumps(again(answer["json"])))):
             failures.append(f"{name}{found[:300]}")
-    print(f"{len(requests)} classes, both ways; Keras lacks {', '.join(missing)}")
+    print(f"Keras lacks {', '.join(missing)}")
+    return len(requests)
 
 
 def models():
@@ -128,11 +129,11 @@ def check_models():
                 failures.append(f"compile_config of the model {name}{found[:300]}")
         except Exception as error:
             failures.append(f"Keras reads the model {name}: {type(error).__name__} {str(error)[-300:]}")
-    print(f"{len(all_models)} models")
+    return len(all_models)
 
 
-check_models()
-check_classes()
-print(f"Keras {keras.__version__}: {len(failures)} failures")
-print("\n".join(failures))
+number_of_models, number_of_classes = check_models(), check_classes()
+for failure in failures:
+    print(failure)
+print(f"Keras {keras.__version__}, configs: {number_of_classes} classes and {number_of_models} models, both ways; {len(failures)} failures")
 sys.exit(bool(failures))

@@ -103,6 +103,7 @@ class Scale extends et.Layer {
 }
 export const registered: typeof Scale = et.registerClass(Scale, { package: 'consumer', name: 'Scale' });
 export const fetched: Promise<et.Model>[] = [et.loadModel('https://example.org/model.json'), et.loadModel(new Uint8Array()), et.loadModel([new File([], 'model.json')]), et.loadModel({ load: () => ({ modelTopology: {} }) })];
+export const strings: [Record<string, et.StringLayer>, ...Promise<Record<string, et.StringLayer>>[]] = [et.loadStringLayers('m.keras'), et.loadStringLayers(new URL('https://example.org/m.keras')), et.loadStringLayers(new File([], 'm.keras'))];
 export const written: [Promise<Uint8Array>, Promise<unknown>, void] = [model.toBytes('npz'), model.save({ save: ({ weightData }) => weightData }), model.save('folder')];
 export const loaded: et.Model[] = [et.loadModel('folder', { compile: false, customObjects: { Scale } }), et.modelFromJson('{}', { customObjects: { Gain } })];
 // @ts-expect-error: a class, not an object of it

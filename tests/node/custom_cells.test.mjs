@@ -147,7 +147,7 @@ test('within its call, a cell of mixed precision reads its weights in the dtype 
   assert.equal(cell.kernel.dtype, 'float32');
 });
 
-test('what a custom cell cannot do is an error', async () => {
+test('misuse of a custom cell is an error', async () => {
   const error = new RangeError('mine');
   const run = (Class) => () => et.layers.rnn({ cell: new Class() }).call(x);
   const returning = (result) =>

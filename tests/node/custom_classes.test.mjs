@@ -318,7 +318,7 @@ test('a model with functions, or with classes that are not registered, saves its
   await assertError(() => regularized.toJson(), 'value', 'a regularizer of the class SumOfSquares, which is not registered');
 });
 
-test('what holds a custom object keeps it, and is collected with it', async () => {
+test('the owner of a custom object keeps it alive, and is collected with it', async () => {
   const registry = [];
   const make = () => {
     const own = { loss: new SquaredError(), metrics: [new AbsoluteError()] };

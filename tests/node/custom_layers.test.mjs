@@ -247,7 +247,7 @@ test('gradients by null are an error', async () => {
   await assertError(() => model.trainOnBatch(x, y), 'state', '[gradients] a Value of another trace, or an empty one');
 });
 
-test('what a custom layer cannot do is an error', async () => {
+test('misuse of a custom layer is an error', async () => {
   class Later extends et.Layer {
     async call(x) {
       return x;

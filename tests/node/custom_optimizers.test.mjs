@@ -158,7 +158,7 @@ test('a fit with a custom optimizer continues after an interruption to the same 
   }
 });
 
-test('what a custom optimizer cannot do is an error', async () => {
+test('misuse of a custom optimizer is an error', async () => {
   const error = new RangeError('mine');
   class Failing extends Momentum {
     updateStep() {

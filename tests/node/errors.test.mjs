@@ -109,7 +109,7 @@ test('the place of an error has its JavaScript name', async () => {
   await assertError(() => et.loadModel('/nowhere'), 'io', '[loadModel] ');
   await assertError(() => et.modelFromJson('{"class_name": "Dense", "config": {"units": 1}}'), 'value', '[modelFromJson] ', 'pass the text that model.toJson() gave.');
   await assertError(() => et.data.range(3).assertCardinality(-7), 'value', '[Dataset.assertCardinality] ');
-  await assertError(() => model.save('there://x'), 'value', '[Model.save] ', 'a page keeps files once openFiles() was called.');
+  await assertError(() => model.save('there://x'), 'value', '[Model.save] ', 'a page keeps files after openFiles().');
   const own = et.layers.dense({ units: 1, name: 'my_own' });
   await assertError(() => et.sequential([own], { name: 'my_model' }).predict(waves([2]), quiet), 'shape', '"my_own"');
 });

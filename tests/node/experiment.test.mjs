@@ -94,6 +94,28 @@ test('the rules of retention determine which checkpoints stay, and each describe
   context.close();
 });
 
+test('the checkpoint policy stores after all validations, after better ones, or only at the end', async () => {
+  const epochsOf = async (checkpointPolicy) => {
+    const context = await et.experiment.init({ storage: join(folder, `policy ${checkpointPolicy}`), retention: { saveTrialBest: 0, saveTrialLatest: 9 } });
+    await context.fit(withDropout(), x, y, { epochs: 3, batchSize: 8, verbose: 0, validationData: [x, y] }, { checkpointFreq: null, checkpointPolicy });
+    context.close();
+    return context.checkpoint.list().map(({ metadata }) => metadata.epoch);
+  };
+  assert.deepEqual(await epochsOf('all'), [0, 1, 2]);
+  assert.deepEqual(await epochsOf('none'), [2]);
+  const best = await epochsOf('best');
+  assert.deepEqual([best[0], best.at(-1), await epochsOf(undefined)], [0, 2, best]);
+  await assertError(() => epochsOf('often'), 'value', 'expected "best", "all" or "none"');
+});
+
+test('systemMetricsInterval reports the memory of the library', async () => {
+  const storage = join(folder, 'measured'), context = await et.experiment.init({ storage, tensorboard: false });
+  await context.fit(withDropout(), x, y, { epochs: 2, batchSize: 8, verbose: 0 }, { systemMetricsInterval: 1e-9 });
+  const reports = linesOf(storage).filter(({ group }) => group === 'system');
+  assert.ok(reports.length > 1 && reports.every(({ metrics }) => metrics.memory > 1e6));
+  context.close();
+});
+
 test('a program stores checkpoints of its own, which appear when they are complete', async () => {
   const storage = join(folder, 'own'), context = await et.experiment.init({ storage });
   const model = withDropout();
@@ -203,7 +225,7 @@ function runProgram(storage, { terminateAt = 0, description } = {}) {
   return { status, stderr, printed: stdout ? JSON.parse(stdout) : undefined };
 }
 
-test('SIGTERM: the program exits with 143 after it has stored its state, and continues when it is started again', () => {
+test('SIGTERM, also twice within a second: the program exits with 143 after it has stored its state, and continues when it is started again', () => {
   const { status, printed: [steps, ...weights] } = runProgram(join(folder, 'process'));
   assert.deepEqual([status, steps], [0, 20]);
   const storage = join(folder, 'terminated');
@@ -228,28 +250,29 @@ test('the file in ETUDE_TRIAL describes the trial, and its hyperparameters may b
 
 test('the description of a trial is read with its types and its defaults', async () => {
   const trialFile = join(folder, 'trial.json'), storage = join(folder, 'of the file');
-  const given = { trial_id: 7, experiment_id: 'e', trial_seed: 9, hparams: { rate: 0.5, nested: { list: [1, 'a'] } }, storage, checkpoint_storage: join(folder, 'shared'), metric: 'val_accuracy', smaller_is_better: false, max_length: { epochs: 2 }, user_data: { a: null } };
+  const given = { trial_id: 7, experiment_id: 'e', trial_seed: 9, hparams: { rate: 0.5, nested: { list: [1, 'a'] } }, storage, checkpoint_storage: join(folder, 'shared'), metric: 'val_accuracy', smaller_is_better: false, max_length: { epochs: 2 }, user_data: { a: null }, retention: { save_experiment_best: 2 } };
   writeFileSync(trialFile, JSON.stringify(given));
   const context = await et.experiment.init({ trialFile });
   assert.deepEqual(context.info, {
     trial: { trialId: '7', experimentId: 'e', trialSeed: 9, hparams: given.hparams }, latestCheckpoint: null, storage, checkpointStorage: given.checkpoint_storage,
-    maxLength: { epochs: 2 }, userData: { a: null }, metric: 'val_accuracy', smallerIsBetter: false, detached: false,
+    maxLength: { epochs: 2 }, userData: { a: null }, metric: 'val_accuracy', smallerIsBetter: false, detached: false, containerRank: 0, containerAddrs: ['127.0.0.1'],
+    retention: { saveExperimentBest: 2, saveTrialBest: 1, saveTrialLatest: 1, smallerIsBetter: false },
   });
   assert.equal(context.checkpoint.folder, given.checkpoint_storage);
   context.close();
   const detached = await et.experiment.clusterInfo();
-  assert.deepEqual([detached.detached, detached.trial, detached.metric], [true, { trialId: 'detached', experimentId: 'detached', trialSeed: 0, hparams: {} }, null]);
+  assert.deepEqual([detached.detached, detached.trial, detached.metric, detached.retention], [true, { trialId: 'detached', experimentId: 'detached', trialSeed: 0, hparams: {} }, null, null]);
 });
 
 test('invalid options, a second fit and a storage in use are errors', async () => {
   const storage = join(folder, 'errors');
   await assertError(() => et.experiment.init({ storag: storage }), 'value', 'unknown option "storag"');
   await assertError(() => et.experiment.init({ storage, retention: { saveBest: 1 } }), 'value', 'unknown option "saveBest"');
-  await assertError(() => et.experiment.init({ storage, preempt: { whenHidden: true } }), 'value', 'whenHidden where there is no page');
+  await assertError(() => et.experiment.init({ storage, preempt: { whenHidden: true } }), 'value', 'whenHidden outside of a page');
   await assertError(() => et.experiment.init({ storage, preempt: { signal: 1 } }), 'value', 'expected an AbortSignal');
   await assertError(() => et.experiment.init({ storage, retention: { saveTrialBest: -1 } }), 'value', 'saveTrialBest = -1');
   await assertError(() => et.experiment.init({ storage, trial: { trialId: 'a/b' } }), 'value', 'trialId = "a/b"');
-  await assertError(() => et.experiment.init({ trialFile: join(folder, 'no file') }), 'io', 'where there is no file');
+  await assertError(() => et.experiment.init({ trialFile: join(folder, 'no file') }), 'io', 'which does not exist');
   const context = await et.experiment.init({ storage });
   await assertError(() => et.experiment.init({ storage }), 'state', 'is locked by another process, or another part of this one');
   const model = summing();

@@ -93,7 +93,7 @@ test('in Node.js it needs no wait, and saves weights to files', () => {
 
 const lacking = (where, name) => `state [${where}] ${name ? `${name} is ` : ''}not in etude-ml/lite - expected a class or a function of etude-ml/lite - import it from 'etude-ml'.`;
 
-test('a class, a call and an op that it lacks say which import has it, and the module goes on', () => {
+test('a class, a call and an op that it lacks say which import has it, and the module stays usable', () => {
   const calls = [
     ['et.layers.conv3d({ filters: 1, kernelSize: 2 })', lacking('layers.conv3d', 'Conv3D')],
     ['et.layers.gru({ units: 1 })', lacking('layers.gru', 'GRU')],

@@ -73,7 +73,7 @@ test('et.configure refuses unknown options, and calls after loading', async () =
 });
 
 for (const build of builds) {
-  const stopped = /^internal \[WebAssembly\] the module stopped \(.*\) and can be used no more - expected a fresh one - await et\.reload\(\), then make or load your models anew\.$/;
+  const stopped = /^internal \[WebAssembly\] the module stopped \(.*\) and can no longer be used - expected a new one - await et\.reload\(\), then create or load your models again\.$/;
   const lines = (text, options) => run(text, { ...options, env: { ETUDE_VARIANT: build } }).split('\n');
 
   test(`${build}: after a trap every call says to await et.reload(), which makes a fresh module`, () => {

@@ -27,7 +27,7 @@ function run(program, { entry = page, env = { ETUDE_VARIANT: 'simd' } } = {}) {
   return JSON.parse(stdout);
 }
 const lacking = (where, part) =>
-  `state [${where}] the part "${part}" of the module is not loaded - expected it to be, in a page and in what is bundled for one - write \`await et.ready({parts: ['${part}']})\` first.`;
+  `state [${where}] the part "${part}" of the module is not loaded - expected a page to load it first - write \`await et.ready({parts: ['${part}']})\` first.`;
 
 test('custom classes are registered before the module is loaded, and saved once its part is', () => {
   const program = `class Twice extends et.Layer {
@@ -61,14 +61,14 @@ test('in a page, a synchronous call into a part says which part to load, and wor
   }
 });
 
-test('after such an error the module goes on', () => {
+test('the module stays usable after such an error', () => {
   const said = run(`await et.ready();
     const model = newModel();
     said.push(await told(() => et.callbacks.csvLogger({ filename: 'x' })), await told(() => model.fit([[1], [2]], [[1], [2]], { verbose: 0 })));`);
   assert.deepEqual(said, [lacking('callbacks.csvLogger', 'callbacks'), 'nothing was thrown']);
 });
 
-test('all classes but those that preprocess, write or are rare are there without a part', () => {
+test('the core has all classes except those that preprocess, write or are rare', () => {
   const absent = run(`await et.ready();
     for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'constraints', 'callbacks'])
       for (const name of Object.keys(et[family])) {
@@ -170,7 +170,7 @@ test('et.ready loads a part once, also after et.reload(), and refuses names that
     said.push(before, await told(() => et.data.range(3)), newModel().toJson().length > 0, await told(() => et.callbacks.csvLogger({ filename: 'x' })));`);
   assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, formats, tfjs, keras2, archives, callbacks, experiment, preprocessing, extras - /);
   assert.match(said[1], /^value \[ready\] "data" as parts - expected an array - /);
-  assert.match(said[2], /^value \[ready\] unknown option "part" - expected parts alone - /);
+  assert.match(said[2], /^value \[ready\] unknown option "part" - expected only "parts" - /);
   assert.deepEqual(said.slice(3), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);
 });
 
@@ -198,7 +198,7 @@ test('a part lies beside the module that et.configure names, or where it says', 
   assert.ok(data.length > 0);
 });
 
-test('a part that is missing, is something else or is of another build: an error that says so, and the module goes on', () => {
+test('a part that is missing, is something else or is of another build: an error that says so, and the module stays usable', () => {
   const other = join(folder, 'other');
   // The bytes of its link, in the names of its imports, are those of another build.
   const data = readFileSync(new URL('etude.data.wasm', dist));
@@ -210,7 +210,7 @@ test('a part that is missing, is something else or is of another build: an error
   for (const entry of ['etude-ml', page])
     for (const [file, expected] of [['/nowhere/data.wasm', /^io \[ready\] cannot read "\/nowhere\/data\.wasm": ENOENT.*et\.configure\(\{ parts: \{ data: url \} \}\)\.$/],
       [`${other}.html`, /^io \[ready\] ".*other\.html" has 15 bytes, which begins with "<!doctype html>" - expected a WebAssembly module - let .* etude\.data\.wasm/],
-      [`${other}.wasm`, /^io \[ready\] a file of the part "data" from another version of the package - expected one from the same - /],
+      [`${other}.wasm`, /^io \[ready\] a file of the part "data" from another version of the package - expected the same version - /],
       [`${other}.cut.wasm`, /^io \[ready\] the part "data" does not start: .* - expected memory for it, and a file that is whole - /]]) {
       const said = run(`et.configure({ build: 'simd', parts: { data: ${JSON.stringify(file)} } }); await et.ready();
         said.push(await told(() => ${entry === page ? "et.ready({ parts: ['data'] })" : 'et.data.range(3)'}), await told(() => newModel().fit([[1]], [[1]], { verbose: 0 })));`, { entry });

@@ -58,6 +58,7 @@ for (const kind of Object.keys(kinds)) {
     const { history } = await model.fit(et.tensor(x, [256, 6, 2]), y, { epochs: 30, verbose: 0 });
     assert.ok(history.accuracy.at(-1) > 0.95, String(history.accuracy));
     assert.match(model.explain(), /Scan 6 steps/);
+    assert.match(model.explain({ passes: true }), /^attention [^]*dataflow\n[^]*placement in \d+ bytes\n[^]*Scan 6 steps/);
     assert.deepEqual(recurrent.getWeights()[0].shape, [2, kinds[kind] * 8]);
   });
 }

@@ -212,7 +212,7 @@ test('names of members that all objects have are no classes', async () => {
   }
 });
 
-test('registerClass refuses what is no class, wrong names and a second class of a name', async () => {
+test('registerClass refuses values that are no classes, wrong names and a second class of a name', async () => {
   class Again extends et.Layer {
     static className = 'Gain';
   }

@@ -262,7 +262,7 @@ test('an object whose class is not registered is not saved, and the error says w
   await assertError(() => et.losses.deserialize(gain), 'value', '[fromJson] the loss "my_package>Gain", which is the name of a layer');
 });
 
-test('a getConfig that fails loses nothing: the folder keeps its model, and training goes on', async () => {
+test('a getConfig that fails loses nothing: the folder keeps its model, and training continues', async () => {
   const loss = new SquaredError(), model = compiled({ loss }), path = join(folder, 'kept');
   await model.fit(x, y, quiet);
   model.save(path);

@@ -130,7 +130,7 @@ test('invalid options are errors', async () => {
   const model = summing();
   model.compile(mse());
   const callbacks = [et.callbacks.backupAndRestore({ backupDir })];
-  await assertError(() => model.fit(x, y, { verbose: 0, callbacks }), 'data', 'the model that saved');
+  await assertError(() => model.fit(x, y, { verbose: 0, callbacks }), 'data', 'a model of the same layers and optimizer');
 });
 
 test('swapEmaWeights: evaluate and predict use the averages, training the weights', async () => {

@@ -4,8 +4,9 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import * as et from 'etude-ml';
-import { assertError } from './support.mjs';
+import { assertError, fetchOf } from './support.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'etude-saving-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -166,6 +167,61 @@ test('a model for TensorFlow.js is saved beside its weights, and loaded from fil
   await same(et.loadModel({ load: () => ({ ...artifacts, weightData: [artifacts.weightData.slice(0, 8), artifacts.weightData.slice(8)] }) }));
 });
 
+test('a file: URL is the path of a file, as an object and as a string', async () => {
+  const model = trainedModel();
+  await model.fit(x, y, { epochs: 1, verbose: 0 });
+  const same = (loaded) => assert.deepEqual(loaded.getWeights(), model.getWeights());
+  for (const name of ['of a URL ü%.keras', 'of a URL']) {
+    model.save(join(folder, name));
+    const url = pathToFileURL(join(folder, name)), fractions = [];
+    assert.match(url.href, /^file:\/\/\/.*of%20a%20URL/);
+    same(await et.loadModel(url, { onProgress: (fraction) => fractions.push(fraction) }));
+    assert.equal(fractions.at(-1), 1);
+    same(et.loadModel(url.href));
+  }
+  model.saveWeights(join(folder, 'of a URL.safetensors'));
+  const url = pathToFileURL(join(folder, 'of a URL.safetensors'));
+  for (const source of [url, url.href]) {
+    const other = trainedModel();
+    other.build([-1, 6]);
+    await other.loadWeights(source);
+    same(other);
+  }
+  await assertError(() => et.loadModel(new URL('file:///nowhere/m.keras')), 'io', '"/nowhere/m.keras"');
+  for (const source of [new URL('file:///a%2Fb.keras'), 'file:///a%2Fb.keras']) await assertError(() => et.loadModel(source), 'value', '[loadModel] "file:///a%2Fb.keras": ', 'expected the URL of a file on this machine');
+});
+
+test('weights in several files are loaded by their index, from an address and from Files', async (t) => {
+  const make = (...layers) => {
+    const model = et.sequential(layers);
+    model.build([-1, 3]);
+    return model;
+  };
+  const dense = () => et.layers.dense({ units: 3 }), normal = () => et.layers.batchNormalization({ gammaInitializer: 'random_normal' });
+  const [first, last] = [make(dense()), make(normal())];
+  const names = [['dense/kernel', 'dense/bias'], ['gamma', 'beta', 'moving_mean', 'moving_variance'].map((name) => `batch_normalization/${name}`)];
+  const index = (files) => JSON.stringify({ metadata: {}, weight_map: Object.fromEntries(names.flatMap((some, i) => some.map((name) => [name, files[i]]))) });
+  const shards = ['model 1.safetensors', 'model 2.safetensors'];
+  const files = { 'm.safetensors.index.json': index(shards), [shards[0]]: await first.toBytes('safetensors'), [shards[1]]: await last.toBytes('safetensors') };
+  const asked = fetchOf(t, files), address = 'https://example.org/m/m.safetensors.index.json';
+  const same = (model) => assert.deepEqual(model.getWeights(), [...first.getWeights(), ...last.getWeights()]);
+
+  const fractions = [], ofAddress = make(dense(), normal());
+  await ofAddress.loadWeights(`${address}?key=1`, { onProgress: (fraction) => fractions.push(fraction) });
+  same(ofAddress);
+  assert.deepEqual(asked.splice(0).sort(), ['m.safetensors.index.json?key=1', 'model 1.safetensors?key=1', 'model 2.safetensors?key=1']);
+  assert.deepEqual(fractions, [0.5, 1]);
+  const ofFiles = make(dense(), normal());
+  await ofFiles.loadWeights(Object.entries(files).map(([name, bytes]) => new File([bytes], name)));
+  same(ofFiles);
+
+  files['m.safetensors.index.json'] = index([shards[0], '../elsewhere.safetensors']);
+  await assertError(() => ofAddress.loadWeights(address), 'data', 'which is no name in the folder of the index');
+  assert.deepEqual(asked.splice(0).sort(), ['m.safetensors.index.json', 'model 1.safetensors']);
+  files['m.safetensors.index.json'] = index([shards[0], 'model 3.safetensors']);
+  await assertError(() => ofAddress.loadWeights(new URL(address)), 'io', 'model%203.safetensors" answered 404');
+});
+
 test('overwrite false keeps what has the same name, which is an Error, and a handler gets it', async () => {
   const model = trainedModel(), kept = { overwrite: false };
   await model.fit(x, y, { epochs: 1, verbose: 0 });
@@ -182,7 +238,7 @@ test('overwrite false keeps what has the same name, which is an Error, and a han
   await assertError(() => model.save(weights, { overwrit: false }), 'value', 'unknown option "overwrit"');
 });
 
-test('onProgress tells how much of an address has arrived, up to 1', async () => {
+test('onProgress reports how much of an address has arrived, up to 1', async () => {
   const model = trainedModel();
   model.build([-1, 6]);
   model.save(join(folder, 'progress/model.json'));
@@ -229,7 +285,7 @@ test('a model and its weights go to bytes, and are loaded from bytes and Blobs',
   }
 });
 
-test('what holds no model is an Error that says what to pass', async () => {
+test('a source without a model is an Error that says what to pass', async () => {
   const model = trainedModel();
   model.build([-1, 6]);
   await assertError(() => et.loadModel(7), 'value', '7 - expected a path, an address, a File');
@@ -241,7 +297,7 @@ test('what holds no model is an Error that says what to pass', async () => {
   await assertError(() => et.loadModel(new File(['{"modelTopology": {}, "weightsManifest": []}'], 'model.json')), 'data', 'has no model as its "modelTopology"');
   await assertError(() => model.toBytes('onnx'), 'value', '"onnx" as format - expected one of "keras"');
   await assertError(() => model.save({}), 'value', 'expected a path, or a handler with save(artifacts)');
-  await assertError(() => model.download(), 'state', 'there is no page here');
+  await assertError(() => model.download(), 'state', 'no page - expected a page');
 });
 
 test('names of unsupported formats and places are an Error, and nothing is written', () => {

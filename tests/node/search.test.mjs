@@ -70,6 +70,16 @@ test('each trial has a folder with its description, its metrics and its output',
   assert.ok(readFileSync(join(trial, 'metrics.jsonl'), 'utf8').includes(`"seed":${trial_seed}.0`) || readFileSync(join(trial, 'metrics.jsonl'), 'utf8').includes(`"seed":${trial_seed}`));
 });
 
+test('the rules of the config decide which checkpoints of all trials stay at the end', async () => {
+  const checkpointStorage = { saveExperimentBest: 2, saveTrialBest: 0, saveTrialLatest: 0 };
+  const config = { ...configOf('retained', { name: 'grid' }, [5, 3, 4], { act: 'store' }), checkpointStorage };
+  assert.ok((await runSearch(config)).done);
+  const scores = [];
+  for (const trial of [1, 2, 3]) for (const { score } of await et.experiment.listCheckpoints(join(config.storage, `trial_${trial}/checkpoints`))) scores.push(score);
+  assert.deepEqual(scores, [3, 4]);
+  await assertError(() => runSearch({ ...config, storage: join(folder, 'wrong'), checkpointStorage: { saveBest: 1 } }), 'value', '"checkpoint_storage" has "save_best"');
+});
+
 test('a trial that the searcher stops is asked to end, and terminated if it does not', async () => {
   const stopping = { name: 'asha', maxTime: 4, maxTrials: 2, maxRungs: 2 };
   for (const act of ['stop', 'hang']) {

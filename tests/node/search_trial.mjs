@@ -22,6 +22,7 @@ await et.experiment.trialMain(async (context) => {
     if (context.checkpoint.list().length < 3) throw new Error('it fails');
     return;
   }
+  if (act === 'store') for (const score of [x, 10 * x]) context.checkpoint.storePath().commit(score);
   if (act === 'exit') process.exit(3);
   if (act === 'save' && !existsSync(saved)) {
     report(1);

@@ -109,7 +109,7 @@ test('custom classes of a load are found while it waits for slices', async () =>
   assert.ok(Math.abs(known.predictOnBatch(x).data[0] - 2 * sum) < 1e-5);
 });
 
-test('onProgress tells how much of the weights was read, or written, up to 1', async () => {
+test('onProgress reports how much of the weights was read, or written, up to 1', async () => {
   const fractions = [];
   const onProgress = (fraction) => void fractions.push(fraction);
   const checked = (least) => {
@@ -187,8 +187,16 @@ test('writeTo writes a file piece by piece where it can be opened synchronously,
     assert.deepEqual([file.closed, opened.closed, stored.length, stored[1]], [false, true, 2, 'closed']);
     assert.equal(Buffer.compare(stored[0], bytes), 0);
   }
+  // In a worker, a handle of showSaveFilePicker refuses to be opened synchronously.
+  const refusal = new DOMException('not a file of the origin private file system', 'InvalidStateError'), stored = [];
+  const refuses = { createSyncAccessHandle: () => Promise.reject(refusal) };
+  const ofUser = { ...refuses, createWritable: async () => ({ write: async (given) => void stored.push(given), close: async () => void stored.push('closed') }) };
+  await model.writeTo(ofUser, 'safetensors');
+  assert.equal(Buffer.compare(stored[0], await model.toBytes('safetensors')), 0);
+  assert.deepEqual(stored.slice(1), ['closed']);
+  await assert.rejects(model.writeTo(refuses), refusal);
   const full = Object.assign(new SyncFile(), { write: () => 0 });
-  await assertError(() => model.writeTo(full), 'io', 'the browser keeps no more');
+  await assertError(() => model.writeTo(full), 'io', 'the browser cannot store more');
   await assertError(() => model.writeTo('file'), 'value', '"file" - expected a FileSystemFileHandle');
   await assertError(() => model.writeTo(full, 'zip'), 'value', '"zip" as format');
 });

@@ -76,6 +76,17 @@ export async function assertError(action, kind, ...texts) {
   return error;
 }
 
+/** Replaces fetch, within a test, by one that has only these files, in any folder; returns the list of what was asked. */
+export function fetchOf(t, files) {
+  const asked = [];
+  t.mock.method(globalThis, 'fetch', async (address) => {
+    const { pathname, search } = new URL(address), name = decodeURIComponent(pathname.split('/').pop());
+    asked.push(name + search);
+    return name in files ? new Response(files[name]) : new Response('', { status: 404 });
+  });
+  return asked;
+}
+
 /** Collects garbage, and lets finalizers run. */
 export async function collect() {
   setFlagsFromString('--expose-gc');

@@ -13,7 +13,12 @@ await et.experiment.trialMain(async (context) => {
   model.compile({ optimizer: 'adam', loss: 'mse' });
   const x = waves([44, 5]);
   let steps = 0;
-  const terminator = { onTrainBatchEnd() { if (++steps === Number(terminateAt)) process.kill(process.pid, 'SIGTERM'); } };
+  const terminator = {
+    onTrainBatchEnd() {
+      if (++steps !== Number(terminateAt)) return;
+      for (let i = 0; i < 2; ++i) process.kill(process.pid, 'SIGTERM'); // by a launcher of the same group, too
+    },
+  };
   await context.fit(model, x, signsOf(x), { epochs: 4, batchSize: 8, verbose: 0, validationSplit: 0.25, yieldEvery: 'batch', callbacks: [terminator] });
   console.log(JSON.stringify([steps, ...weightsOf(model)]));
 }, { storage });

@@ -3,13 +3,16 @@
 #include <unistd.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 
 #include "etude/base/error.hpp"
+#include "etude/experiment/checkpoint_context.hpp"
 #include "etude/experiment/search/run_search.hpp"
 #include "scratch_folder.hpp"
 #include "support.hpp"
@@ -107,6 +110,50 @@ TEST_CASE("a trial that the searcher stops gets SIGTERM, and SIGKILL if it ignor
   }
 }
 
+TEST_CASE("the rules of the config decide which checkpoints of all trials stay at the end, also of a search that ended",
+          "[search]") {
+  const ScratchFolder folder("search", ScratchFolder::memory);
+  SearchConfig config = config_of(folder, {.name = "grid"}, {5, 3, 4});
+  const std::string program = R"(
+    for n in 0 1; do
+      to=checkpoints/0000000$x-0000-4000-8000-00000000000$n; mkdir -p $to
+      echo "{\"uuid\":\"\",\"trial_id\":\"$x\",\"experiment_id\":\"e\",\"serial\":$((n + 1)),\"score\":$x$n," \
+           "\"metadata\":{}}" > $to/metadata.json
+    done
+    report 10)";
+  const auto checkpoints = [&] {
+    std::string names;
+    for (int trial = 1; trial <= 3; ++trial)
+      for (const StoredCheckpoint& each :
+           list_checkpoints(config.storage + "/trial_" + std::to_string(trial) + "/checkpoints"))
+        names += std::to_string(static_cast<int>(*each.score)) + ' ';
+    return names;
+  };
+  const RetentionRules two{.save_experiment_best = 2, .save_trial_best = 0, .save_trial_latest = 0};
+  SECTION("at the end") {
+    config.retention = two;
+    CHECK(run_search(config, options_of(program)).done);
+    CHECK(checkpoints() == "30 31 ");
+    CHECK_THAT(text_in(config.storage + "/trial_1/trial.json"), ContainsSubstring("\"save_experiment_best\": 2"));
+  }
+  SECTION("with a metric of which more is better") {
+    config.retention = two;
+    config.searcher.smaller_is_better = false;
+    CHECK(run_search(config, options_of(program)).done);
+    CHECK(checkpoints() == "50 51 ");
+  }
+  SECTION("of a search that ended without them") {
+    run_search(config, options_of(program));
+    CHECK(checkpoints() == "50 51 30 31 40 41 ");
+    config.retention = {.save_experiment_best = 3, .save_trial_best = 0, .save_trial_latest = 0};
+    CHECK(run_search(config, options_of(program)).done);
+    CHECK(checkpoints() == "30 31 40 ");
+    config.retention = {.save_experiment_best = 0, .save_trial_best = 0, .save_trial_latest = 1};
+    CHECK(run_search(config, options_of(program)).done);
+    CHECK(checkpoints() == "31 40 ");
+  }
+}
+
 TEST_CASE("a trial that failed is started again from its latest checkpoint, without a line that it did not complete",
           "[search]") {
   const ScratchFolder folder("search", ScratchFolder::memory);
@@ -175,6 +222,28 @@ TEST_CASE("an interrupted search asks its trials to save, and continues later", 
   CHECK(text_of(second) == R"(1 {"x":1} finished 1, 2 {"x":2} finished 2)");
   CHECK(second.trials[0].time == 2);
   CHECK(second.trials[1].restarts == 0);
+}
+
+TEST_CASE("a trial saves its state when its search is interrupted twice within a second, and later it is killed",
+          "[search]") {
+  const ScratchFolder folder("search", ScratchFolder::memory);
+  const SearchConfig config = config_of(folder, {.name = "single"}, {1});
+  SearchRunOptions options =
+      options_of("trap 'sleep 0.1; echo saved; exit 143' TERM; report 1; while :; do sleep 0.01; done");
+  const bool again = GENERATE(false, true);
+  if (again) options = options_of("trap '' TERM; report 1; while :; do sleep 0.01; done");
+  const std::string trial = config.storage + "/trial_1/";
+  // From the first report on, every look interrupts the search, or two of them do.
+  options.wait = [&, looks = 0](double seconds) mutable {
+    ::usleep(static_cast<useconds_t>(1e6 * seconds));
+    if (looks == 0 && text_in(trial + "metrics.jsonl").empty()) return false;
+    return ++looks <= 2 || again;
+  };
+  options.grace = 60;
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(!run_search(config, options).done);
+  CHECK(text_in(trial + "log.txt") == (again ? "" : "saved\n"));
+  if (again) CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(50));  // without its grace
 }
 
 TEST_CASE("what a trial has started and left is killed when the trial ends", "[search]") {

@@ -13,7 +13,7 @@ export interface RetentionRules {
   /** Whether a lower score is better. Default: true. */
   smallerIsBetter?: boolean | undefined;
 }
-/** What a program stores with a checkpoint: any JSON. */
+/** The metadata of a checkpoint: any JSON. */
 export type Metadata = Record<string, unknown>;
 
 /** A stored checkpoint. */
@@ -28,7 +28,7 @@ export interface StoredCheckpoint {
   serial: number;
   /** The validation's value by which it is compared; null if there was no validation, or the value is not a number. */
   score: number | null;
-  /** What the trial has stored with it. */
+  /** The metadata that the trial stored with it. */
   metadata: Metadata;
   /** Whether it is the state of a training, from which fit continues. Others are those that the program made. */
   isTraining: boolean;

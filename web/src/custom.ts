@@ -14,7 +14,7 @@ type Find = (object: object, name: string) => unknown;
 const member: Find = (object, name) => (object as Record<string, unknown>)[name];
 
 /**
- * What these classes have in common. The module keeps an object while a model, a layer or an optimizer has it. Objects are
+ * The base of these classes. The module keeps an object while a model, a layer or an optimizer has it. Objects are
  * saved with their model if their class is registered by `registerClass`, and `getConfig` has the options of its constructor.
  */
 abstract class Custom<Handle extends object> {
@@ -65,7 +65,7 @@ abstract class Custom<Handle extends object> {
  * predictions if these have a last axis of 1.
  */
 export abstract class CustomLoss extends Custom<native.Loss> implements native.Loss {
-  /** What `loss.call` is for its callers: it computes the reduced loss by `call` of the class. */
+  /** The public `loss.call`: it computes the reduced loss by `call` of the class. */
   readonly #entrance: CustomLoss['call'];
   readonly #reduction: string;
 

@@ -81,7 +81,7 @@ function opened(response: Response, address: string, where: string): ReadableStr
 
 /** The chunks of a stream, also in browsers whose streams cannot be iterated. */
 async function* chunks(stream: ReadableStream<Uint8Array>, where: string): AsyncGenerator<Uint8Array, void> {
-  if (stream.locked) fail('state', where, 'a stream that was read already - expected a fresh one - pass a function that opens it, which is called for each epoch.');
+  if (stream.locked) fail('state', where, 'a stream that was read already - expected a new one - pass a function that opens it, which is called for each epoch.');
   const reader = stream.getReader();
   try {
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) yield piece.value;
@@ -130,7 +130,7 @@ export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}, whe
       fail('data', where, `${bytes.length} bytes that expand to more than ${limit} - expected less - check that they are the right file, and pass a larger limit if they are.`);
     // Browsers throw a TypeError, Node.js a zlib error; neither has advice.
     const reason = error instanceof Error ? (error.cause instanceof Error ? error.cause : error).message : String(error);
-    fail('data', where, `${bytes.length} bytes that are no whole gzip file (${reason}) - expected one - fetch the file again.`);
+    fail('data', where, `${bytes.length} bytes that are not a complete gzip file (${reason}) - expected a complete one - fetch the file again.`);
   }
 }
 

@@ -15,7 +15,7 @@ type Logs = Record<string, number>;
 export type TrainFunction = { run(batches: BatchGenerator): Logs | Promise<Logs> }['run'];
 /** The same for predict: returns the outputs for all rows of the execution, in the form of predict. */
 export type PredictFunction = { run(batches: BatchGenerator): Nested<Tensor> | Promise<Nested<Tensor>> }['run'];
-/** The batches of an execution: as many as `stepsPerExecution`, or fewer at the end. What is not taken is skipped. */
+/** The batches of an execution: as many as `stepsPerExecution`, or fewer at the end. Batches that are not taken are skipped. */
 export type ExecutionBatches = AsyncIterableIterator<DatasetElement>;
 
 const makers = { makeTrainFunction: 'trainFunction', makeTestFunction: 'testFunction', makePredictFunction: 'predictFunction' } as const;
@@ -45,7 +45,7 @@ class Execution implements ExecutionBatches {
   run(batches: BatchGenerator, result: (id: number) => unknown): Promise<unknown> {
     return this.#awaited(this.#run(batches, result));
   }
-  /** Runs the function of the user. What that did not await ends before the execution does. */
+  /** Runs the function of the user. Steps that it did not await end before the execution ends. */
   async finish(run: (batches: ExecutionBatches) => unknown): Promise<unknown> {
     try {
       return await run(this);

@@ -17,7 +17,7 @@ export async function loadExperiment(...others: Part[]): Promise<void> {
 
 /** Throws EtudeError "io" if the module has no files. */
 export function checkFiles(where: string): void {
-  if (!hostFiles()) fail('io', where, 'there are no files here - expected those of the page - open them first: await et.openFiles(\'my page\').');
+  if (!hostFiles()) fail('io', where, 'no file system is available - expected files that openFiles opened - open them first: await et.openFiles(\'my page\').');
 }
 
 /** Throws EtudeError "value" for options of other names. */

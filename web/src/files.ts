@@ -47,13 +47,13 @@ export interface Files {
   lock(path: string): (() => void) | undefined;
   /** Waits until all writes so far are kept. Files that are written at once have none. */
   saved?(): Promise<void>;
-  /** What keeps these files, if that is a page. */
+  /** The storage of these files, in a page. */
   mirror?: Mirror;
 }
 
 /** Files whose bytes come later, for calls of the module that return a promise. */
 export interface LaterFiles extends Omit<Files, 'read' | 'readAt'> {
-  /** The bytes if they are here, or what to wait for: after that, the same call returns them. */
+  /** The bytes if they have arrived, or else a promise: when it is fulfilled, the same call returns the bytes. */
   read(path: string): Uint8Array | Arrival;
   readAt(path: string, at: number, size: number): Uint8Array | Arrival;
   /** Frees bytes that are here. */

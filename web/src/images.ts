@@ -62,7 +62,7 @@ async function decoderOf(where: string): Promise<DecodeImage> {
 }
 
 async function bytesOf(path: string, where: string): Promise<Uint8Array> {
-  if (!inNode) return hostFiles()?.read(path) ?? fail('io', where, 'there are no files - expected those that openFiles gives a page - call openFiles first.');
+  if (!inNode) return hostFiles()?.read(path) ?? fail('io', where, 'no file system is available - expected files that openFiles opened - call openFiles first.');
   return readFile(path).catch((error: unknown) => fail('io', where, `cannot read "${path}": ${messageOf(error)} - expected a file - check the path.`));
 }
 

@@ -59,6 +59,7 @@ export type {
   BatchOptions,
   CompileOptions,
   EvaluateOptions,
+  ExplainOptions,
   FitOptions,
   History,
   LoadWeightsOptions,

@@ -108,7 +108,7 @@ export function asData(value: DataLike): { kind: string; value: unknown } {
   if (!first)
     fail('data', 'data', `Failed to find data adapter that can handle input: ${describe(value)} - expected arrays, a dataset, a generator or a sequence - convert it.`);
   if (second)
-    fail('value', 'data', `Data adapters should be mutually exclusive for handling inputs: ${describe(value)} is taken for a ${first.kind} and for a ${second.kind} - expected one of them - take away what makes it the other.`);
+    fail('value', 'data', `Data adapters should be mutually exclusive for handling inputs: ${describe(value)} fits the kinds ${first.kind} and ${second.kind} - expected one of them - pass only one kind of data.`);
   return { kind: first.kind, value: first.give(value as never) };
 }
 

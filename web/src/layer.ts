@@ -51,7 +51,7 @@ export abstract class Layer extends LayerBase {
   /** For the module only. */
   readonly handle: native.Layer;
 
-  /** What `layer.call` is for its callers: it builds the layer, and casts its inputs, before `call` of the class. */
+  /** The public `layer.call`: it builds the layer and casts its inputs before it calls `call` of the class. */
   readonly #entrance: Layer['call'];
   readonly #dtype: string;
 

@@ -6,7 +6,7 @@ import { pack, type Nested } from './nested.js';
 import { only } from './predictions.js';
 import type { Tensor, TensorLike } from './tensor.js';
 
-/** What a layer is applied to, when a model is described. */
+/** The inputs of a layer when a model is described. */
 export type Symbols = Nested<native.SymbolicTensor>;
 /** The inputs or outputs of a model by name. */
 export type NamedSymbols = Record<string, native.SymbolicTensor>;
@@ -20,14 +20,14 @@ interface Linked {
 }
 /**
  * A link to `owner`, whose functions `find` returns. It refers to the object weakly, because the object has the handle:
- * otherwise neither could be collected. What contains the layer keeps both.
+ * otherwise neither could be collected. The owner of the layer keeps both.
  */
 export function linkTo<Owner extends Linked>(owner: Owner, find: (owner: Owner, name: string) => unknown, kind = 'a layer'): Link {
   const weak = new WeakRef(owner);
   return (name, given = []) => {
     const alive = weak.deref();
     if (name === 'object') return alive?.handle ? alive : undefined; // while the handle is made there is none
-    if (!alive) return fail('state', name, `${kind} whose object was collected - expected that to be alive - keep it, or a model that contains it.`);
+    if (!alive) return fail('state', name, `${kind} whose object was garbage-collected - expected a live object - keep a reference to it, or to a model that contains it.`);
     return functionOf(alive, name, find, kind).apply(alive, given);
   };
 }
@@ -44,7 +44,7 @@ export function layersIn(owner: LayerBase): unknown[] {
   return Object.entries(owner).flatMap(([name, value]) => (name === 'handle' ? [] : [value as unknown].flat())).filter(isLayer);
 }
 
-/** What models and custom layers have in common with other layers. */
+/** The members that models and custom layers share with other layers. */
 export abstract class LayerBase {
   /** For the module only. */
   abstract readonly handle: native.Layer;

@@ -92,7 +92,7 @@ export class Life {
   #broke(cause: Error): void {
     const what = cause instanceof WebAssembly.RuntimeError ? cause.message : `${cause.name}: ${cause.message}`;
     this.end(() => {
-      const error = new EtudeError(`[WebAssembly] the module stopped (${what}) and can be used no more - expected a fresh one - await et.reload(), then make or load your models anew.`, 'internal');
+      const error = new EtudeError(`[WebAssembly] the module stopped (${what}) and can no longer be used - expected a new one - await et.reload(), then create or load your models again.`, 'internal');
       error.cause = cause;
       return error;
     });

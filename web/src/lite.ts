@@ -27,7 +27,7 @@ export type { ModelSource, Progress } from './sources.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { Variant } from './variant.js';
 
-/** What models of 'etude-ml' have besides. */
+/** The members that only models of 'etude-ml' have. */
 type Absent = 'call' | 'save' | 'toJson' | 'explain' | 'predictStream' | 'predictOutputsStream' | 'trainStep' | 'testStep' | 'predictStep' | 'computeLoss' | 'computeMetrics' | 'addLoss' | 'addMetric' | 'writeTo' | 'download'
   | 'makeTrainFunction' | 'makeTestFunction' | 'makePredictFunction';
 /** A model: see Model of 'etude-ml'. Of its weights it writes and reads safetensors. */

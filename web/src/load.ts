@@ -58,7 +58,7 @@ function address(piece: Piece, configuration: Configuration): string {
     const build = builds[variant];
     return unbundled(fileOf(piece)) ?? String(part ? build?.parts[part]?.() : build?.wasm());
   } catch {
-    return fail('io', 'ready', `nothing says where ${fileOf(piece)} is, for this script does not know its own address - expected to be told - call et.configure({ ${fixOf(piece)} }) first.`);
+    return fail('io', 'ready', `cannot find ${fileOf(piece)}: this script's address is unknown - expected the file's address - call et.configure({ ${fixOf(piece)} }) first.`);
   }
 }
 const fixOf = ({ part }: Piece) => (part ? `parts: { ${part}: url }` : 'wasm: url');
@@ -112,7 +112,7 @@ export function compileNow(piece: Piece, configuration: Configuration): WebAssem
   const source = sourceOf(piece, configuration);
   if (isBytes(source)) return new WebAssembly.Module(given(source, piece));
   const url = address(piece, configuration);
-  if (isWeb(url)) fail('state', 'ready', `the module comes from "${url}", which takes time - expected it to be waited for - write await et.ready(${piece.part ? `{ parts: ['${piece.part}'] }` : ''}) first.`);
+  if (isWeb(url)) fail('state', 'ready', `the module comes from "${url}", which takes time - expected the page to await it - write await et.ready(${piece.part ? `{ parts: ['${piece.part}'] }` : ''}) first.`);
   const bytes = readNow(url, piece);
   return new WebAssembly.Module(checkedBytes(bytes, piece, `"${url}"`, `has ${bytes.length} bytes`));
 }
@@ -157,7 +157,7 @@ export function startNow(life: Life, variant: Variant, compiled: WebAssembly.Mod
   };
   nodeParts?.scripts[variant]?.(module).catch((reason) => (error = reason));
   // The script is synchronous, so it has finished.
-  if (!('settle' in module)) fail('internal', 'ready', `the module does not start: ${error} - expected memory for it - load it by await et.ready(), which says more.`);
+  if (!('settle' in module)) fail('internal', 'ready', `the module does not start: ${error} - expected memory for it - load it by await et.ready(), whose error has more details.`);
   return module as unknown as MainModule;
 }
 type Receive = (instance: WebAssembly.Instance, module: WebAssembly.Module) => object;

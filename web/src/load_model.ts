@@ -5,7 +5,7 @@ import { Model } from './model.js';
 import { module } from './module.js';
 import type * as options from './options.mjs';
 import { withCustomObjects, type CustomObjects } from './registry.js';
-import { checkProgress, isPath, loadFrom, type ModelSource, type Progress, type ProgressOptions } from './sources.js';
+import { checkProgress, loadFrom, pathIn, type ModelSource, type Progress, type ProgressOptions } from './sources.js';
 
 /** Options of `modelFromJson`. */
 export interface ModelFromJsonOptions {
@@ -22,22 +22,28 @@ export interface LoadModelOptions extends options.LoadModelOptions, ModelFromJso
 export function loadModel(source: ModelSource, options?: LoadModelOptions): Promise<Model>;
 /**
  * Loads a model from a folder of save, from a .keras file, from an .h5 file of Keras 2, or from a model.json of TensorFlow.js.
- * It is compiled, with its optimizer's state unless that is of Keras 2 or TensorFlow.js; or not, if compile is false.
+ * It is compiled, with its optimizer's state unless it is of TensorFlow.js; or not, if compile is false.
  */
 export function loadModel(path: string, options?: LoadModelOptions): Model;
 export function loadModel(source: string | ModelSource, { customObjects, onProgress, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
   checkProgress(onProgress, 'loadModel');
   const within: Within = (work) => withCustomObjects(customObjects, work);
-  if (isPath(source)) return new Model(() => within(() => module.model_load(source, options, onProgress)), {});
+  const path = pathIn(source, 'loadModel');
+  if (path !== undefined) return new Model(() => within(() => module.model_load(path, options, onProgress)), {});
   const load = (path: string, files: Files | LaterFiles, progress?: Progress) => module.model_loadTask(path, options, files, progress);
   return loadFrom(source, 'loadModel', onProgress, load, within).then((handle) => new Model(() => handle, {}));
 }
 /**
  * The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names. loadModel leaves
- * them out, because models have numbers only: call them on the texts, and pass their results to the model.
+ * them out, because models have numbers only: call them on the texts, and pass their results to the model. A path gives them at
+ * once; other sources return a promise, and load the parts of the module that they need.
  */
-export function loadStringLayers(path: string): Record<string, native.StringLayer> {
-  return module.loadStringLayers(path);
+export function loadStringLayers(source: ModelSource): Promise<Record<string, native.StringLayer>>;
+export function loadStringLayers(path: string): Record<string, native.StringLayer>;
+export function loadStringLayers(source: string | ModelSource): Record<string, native.StringLayer> | Promise<Record<string, native.StringLayer>> {
+  const path = pathIn(source, 'loadStringLayers');
+  if (path !== undefined) return module.loadStringLayers(path);
+  return loadFrom(source, 'loadStringLayers', undefined, (path, files) => module.loadStringLayersTask(path, files) as Promise<Record<string, native.StringLayer>>);
 }
 /**
  * A model from the description of toJson, of Keras, or of the model.json of a TensorFlow.js layers model, with new weights.

@@ -3,7 +3,7 @@ import { Content } from './mirror.js';
 
 const nameOf = (path: string) => path.replace(/^(\.?\/)+/, '');
 
-/** Files in memory, all in one folder: those to load from, or what a model is saved to. */
+/** Files in memory, all in one folder: sources of a load, or targets of a save. */
 export class MemoryFiles {
   readonly #contents = new Map<string, Content>();
 

@@ -83,7 +83,7 @@ export class Mirror {
     while (this.#writing) await this.#writing;
     if (!this.#refused) return;
     this.#untold = undefined;
-    fail('io', where, `the browser keeps no more: ${this.#refused.message} - expected room for ${this.#bytes()} bytes - remove files, or ask for room by navigator.storage.persist().`);
+    fail('io', where, `the browser cannot store more: ${this.#refused.message} - expected room for ${this.#bytes()} bytes - remove files, or request storage by navigator.storage.persist().`);
   }
 
   close(): void {

@@ -8,13 +8,13 @@ import type { Files } from './files.js';
 import type { Layer } from './layer.js';
 import { LayerBase, layersIn, linkTo, type Link } from './layer_base.js';
 import { addReplaced } from './model_class.js';
-import type { BatchOptions, CompileOptions, EvaluateOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SaveOptions, SaveProgressOptions, SummaryOptions } from './model_options.js';
+import type { BatchOptions, CompileOptions, EvaluateOptions, ExplainOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SaveOptions, SaveProgressOptions, SummaryOptions } from './model_options.js';
 import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
 import { pack, type Nested } from './nested.js';
 import { PredictionStream, only } from './predictions.js';
 import type { RnnCell } from './rnn_cell.js';
-import { checkProgress, isPath, loadFrom, type ModelHandler, type ModelSource, type Progress } from './sources.js';
+import { checkProgress, loadFrom, pathIn, type ModelHandler, type ModelSource, type Progress } from './sources.js';
 import { defaultVerbose } from './stdout.js';
 import { bytesOf, download, saveTo, writeTo, type FileFormat, type SyncFile } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
@@ -325,10 +325,10 @@ export class Model extends LayerBase {
    * Saves the model, its compile options and its optimizer's state to a folder, or to a file for Keras if the name ends with
    * .keras. If it ends with .json, saves a model.json for TensorFlow.js, without compile options and optimizer. loadModel
    * restores the model, here or natively. A folder contains a complete model at any time, even after a crash. Steps in
-   * JavaScript are not saved. What has the same name is replaced; with `overwrite` false it is an error.
+   * JavaScript are not saved. A file or folder of the same name is replaced; with `overwrite` false it is an error.
    */
   save(path: string, options?: SaveOptions): void;
-  /** Gives the model in the form of TensorFlow.js, and the options, to `handler.save`, and returns what that returns. */
+  /** Passes the model in the form of TensorFlow.js, and the options, to `handler.save`, and returns its result. */
   save(handler: ModelHandler, options?: SaveOptions): Promise<unknown>;
   save(target: string | ModelHandler, { onProgress, ...options }: SaveOptions = {}): void | Promise<unknown> {
     checkProgress(onProgress, 'Model.save');
@@ -347,7 +347,8 @@ export class Model extends LayerBase {
   }
   /**
    * Writes the bytes of toBytes to a file, such as one of the origin private file system. In a worker they go there piece by
-   * piece, with one weight in memory; elsewhere they are in memory first. What is in the file is lost when that begins.
+   * piece, with one weight in memory; elsewhere, and for a file of showSaveFilePicker, they are in memory first. What is in the
+   * file is lost when that begins.
    */
   writeTo(handle: FileSystemFileHandle | SyncFile, format: FileFormat = 'keras', { onProgress }: SaveProgressOptions = {}): Promise<void> {
     checkProgress(onProgress, 'writeTo');
@@ -364,13 +365,16 @@ export class Model extends LayerBase {
   /**
    * Loads the weights alone, from a file that saveWeights wrote or from one of another library: safetensors, arrays of
    * NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), or the model.json of TensorFlow.js with the files
-   * beside it. All weights are set, or none. A path sets them at once; other sources return a promise.
+   * beside it; or from several files, by the index beside them: NAME.safetensors.index.json of Hugging Face, NAME.weights.json
+   * of Keras. Or from a folder that save wrote, or one of checkpoints: those of the newest. All weights are set, or none. A path
+   * sets them at once; other sources return a promise.
    */
   loadWeights(source: ModelSource, options?: LoadWeightsOptions): Promise<void>;
   loadWeights(path: string, options?: LoadWeightsOptions): void;
   loadWeights(source: string | ModelSource, { onProgress, ...options }: LoadWeightsOptions = {}): void | Promise<void> {
     checkProgress(onProgress, 'loadWeights');
-    if (isPath(source)) return module.model_loadWeights(this.handle, source, options, onProgress);
+    const path = pathIn(source, 'loadWeights');
+    if (path !== undefined) return module.model_loadWeights(this.handle, path, options, onProgress);
     return loadFrom(source, 'loadWeights', onProgress, (path, files, progress) => module.model_loadWeightsTask(this.handle, path, options, files, progress) as Promise<void>);
   }
   /** The model's description, without its weights, in the format of Keras 3, which Keras reads. */
@@ -389,8 +393,8 @@ export class Model extends LayerBase {
    * The compiled step of fit, or that of evaluate or predict if fit has not run: each instruction with the ops fused
    * into it and its cost on a line, and the memory that all share. A page loads the part 'extras' first.
    */
-  explain(): string {
-    return module.explain(this.handle);
+  explain(options: ExplainOptions = {}): string {
+    return module.explain(this.handle, options);
   }
 
   /** The data and options of a loop; sets the model of callbacks. */
@@ -431,7 +435,7 @@ host['Model'] = Model;
 /** Data that consists of batches includes targets and weights. */
 function refuseTargets(second: unknown, sampleWeight: unknown): void {
   const name = Array.isArray(second) || ArrayBuffer.isView(second) || second instanceof Tensor || isLazyArray(second) ? '`y`' : sampleWeight === undefined ? '' : '`sampleWeight`';
-  if (name) fail('value', 'fit', `${name} beside data that has it - ${name} argument is not supported when using dataset, generator or sequence as input - put it into the batches.`);
+  if (name) fail('value', 'fit', `${name} beside data of batches - ${name} argument is not supported when using dataset, generator or sequence as input - put it into the batches.`);
 }
 
 interface LoopOptions {

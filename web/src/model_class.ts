@@ -1,4 +1,4 @@
-/** Classes that extend et.Model: what they replace. */
+/** The methods that classes extending et.Model may replace. */
 import { makerNames } from './execution.js';
 import type * as options from './options.mjs';
 

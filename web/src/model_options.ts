@@ -31,6 +31,8 @@ export interface SummaryOptions extends options.SummaryOptions {
   /** The receiver of the text. Default: stdout. */
   printFn?: ((text: string) => void) | undefined;
 }
+/** Options of `explain`. */
+export interface ExplainOptions extends options.ExplainOptions {}
 /** Options of the constructor of `Model`, for classes that extend it. */
 export type ModelClassOptions = Pick<options.ModelOptions, 'name' | 'trainable'>;
 /** Options of `compile`. */

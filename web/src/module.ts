@@ -65,7 +65,7 @@ function place(text: string): string {
 /** Calls before the module is loaded load it, if possible. */
 const unloaded = new Proxy({} as MainModule, {
   get(_, name: keyof MainModule) {
-    if (!nodeParts) fail('state', 'et', 'the WebAssembly module is not loaded - expected that to be waited for, in a page and in what is bundled for one - write `await et.ready()` before all else.');
+    if (!nodeParts) fail('state', 'et', 'the WebAssembly module is not loaded - expected a page to await it first - write `await et.ready()` before all other calls.');
     loadNow();
     return module[name];
   },
@@ -78,7 +78,7 @@ let configuration: Configuration = {};
 let life: Life | undefined;
 let loading: Promise<void> | undefined;
 let parts: Parts | undefined;
-/** The parts that ready() was asked for; et.reload() loads them anew. */
+/** The parts that ready() was called with; et.reload() loads them again. */
 const wanted = new Set<Part>();
 const fetching = new Map<Part, Promise<void>>();
 /** Parts that are downloaded while the module is. */
@@ -91,7 +91,7 @@ export function configure(given: Configuration): void {
   for (const name of Object.keys(others))
     fail('value', 'configure', `unknown option "${name}" - expected some of: wasm, parts, build, threads - check its spelling.`);
   if (loading || (life && !life.host.over()))
-    fail('state', 'configure', 'the module is loaded already - expected to be called before it is - call it first, before et.ready() and before anything is made.');
+    fail('state', 'configure', 'the module is loaded already - expected a call before that - call configure() before et.ready() and before all other calls.');
   if (build !== undefined) choose(build, true);
   if (parts !== undefined) checkParts(Object.keys(parts));
   configuration = { wasm, parts, build, threads };
@@ -104,7 +104,7 @@ export function configure(given: Configuration): void {
  */
 export async function ready(options: ReadyOptions = {}): Promise<void> {
   const { parts: given, ...others } = options;
-  for (const name of Object.keys(others)) fail('value', 'ready', `unknown option "${name}" - expected parts alone - check its spelling.`);
+  for (const name of Object.keys(others)) fail('value', 'ready', `unknown option "${name}" - expected only "parts" - check its spelling.`);
   const asked = [...new Set(checkParts(given ?? []).flatMap(withCalled))];
   for (const part of asked) wanted.add(part);
   if (module === unloaded) {
@@ -132,7 +132,7 @@ function download(part: Part): void {
   compiled.catch(() => {});
   early.set(part, compiled);
 }
-/** Loads a part, once however often it is asked for, and before it the one that it calls. */
+/** Loads a part once, for any number of requests, and before it the part that it calls. */
 function fetched(part: Part): Promise<void> {
   const of = parts as Parts, piece = { variant: variant as Variant, part };
   if (!of.lacks(part)) return Promise.resolve();

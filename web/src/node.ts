@@ -9,6 +9,7 @@ export const inNode = typeof process === 'object' && Boolean(process.versions?.n
 export interface NodeParts {
   fs: typeof import('node:fs');
   createRequire: typeof import('node:module').createRequire;
+  fileURLToPath: typeof import('node:url').fileURLToPath;
   workers: typeof import('node:worker_threads');
   /** The number of the machine's threads. */
   cores: number;
@@ -36,7 +37,7 @@ export async function nodeWorkers(): Promise<typeof import('node:worker_threads'
   return nodeParts?.workers ?? ((await import(/* @vite-ignore */ /* webpackIgnore: true */ nameOfWorkers)) as typeof import('node:worker_threads'));
 }
 
-/** A package that users install if they want what it does. Bundlers for pages ignore this import. */
+/** An optional package, which users install. Bundlers for pages ignore this import. */
 export const optionalPackage = (name: string): Promise<unknown> => import(/* @vite-ignore */ /* webpackIgnore: true */ name);
 
 export async function readFile(path: string | URL): Promise<Uint8Array> {

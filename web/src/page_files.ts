@@ -75,12 +75,12 @@ function lockFor(name: string): Promise<(() => void) | undefined> {
 export async function openFiles(name: string): Promise<PageFiles> {
   if (typeof name !== 'string' || !name) fail('value', where, `${describe(name)} as name - expected a text that is not empty - name your page's files.`);
   if (typeof indexedDB === 'undefined')
-    fail('io', where, 'there is no IndexedDB here - expected a page or its worker - in Node.js files are the system\'s, and need not be opened.');
+    fail('io', where, 'no IndexedDB is available - expected a page or its worker - in Node.js use paths without openFiles.');
   if (!globalThis.navigator?.locks)
-    fail('io', where, 'the page is not secure, and could not see another tab at work - expected https, or localhost - serve it so.');
+    fail('io', where, 'the page is not secure, so it cannot lock its files against other tabs - expected https, or localhost - serve it by one of them.');
   await ready({ parts: ['saving'] });
   const release = await lockFor(`etude: ${name}`);
-  if (!release) fail('state', where, `this page, another tab or a worker has the files ${describe(name)} open - expected them to be closed - wait until it ends, or choose another name.`);
+  if (!release) fail('state', where, `this page, another tab or a worker has the files ${describe(name)} open - expected closed files - wait until it ends, or choose another name.`);
   try {
     const opening = indexedDB.open(`etude: ${name}`, 1);
     opening.onupgradeneeded = () => void opening.result.createObjectStore(store);
@@ -98,6 +98,6 @@ export async function openFiles(name: string): Promise<PageFiles> {
     };
   } catch (error) {
     release();
-    fail('io', where, `the browser's database cannot be opened: ${(error as Error).message} - expected one that can be read and written - look whether the page may store data.`);
+    fail('io', where, `the browser's database cannot be opened: ${(error as Error).message} - expected one that can be read and written - check that the page may store data.`);
   }
 }

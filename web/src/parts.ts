@@ -1,4 +1,4 @@
-/** The parts of the module that are loaded when they are needed. bindings/parts.mjs says what is in each. */
+/** The parts of the module that are loaded when they are needed. bindings/parts.mjs lists their contents. */
 import { isLite } from './builds.mjs';
 import { EtudeError, describe, fail, nativeError } from './error.js';
 
@@ -29,7 +29,7 @@ export function withCalled(part: Part): Part[] {
   return called ? [...withCalled(called), part] : [part];
 }
 
-/** What an error says of something that etude-ml/lite lacks; `name` is that of a class, unless `where` says enough. */
+/** The text of an error about a name that etude-ml/lite lacks; `name` is that of a class, unless `where` says enough. */
 export const notInLite = (where: string, name = ''): string =>
   `[${where}] ${name && `${name} is `}not in etude-ml/lite - expected a class or a function of etude-ml/lite - import it from 'etude-ml'.`;
 
@@ -97,7 +97,7 @@ export class Parts {
   #importsOf(part: Part, compiled: WebAssembly.Module): WebAssembly.Imports {
     const link = this.#absent.get(part) as string;
     if (WebAssembly.Module.imports(compiled).some(({ module }) => module !== link))
-      fail('io', 'ready', `a file of the part "${part}" from another version of the package - expected one from the same - deliver all files of one version, and clear caches of older ones.`);
+      fail('io', 'ready', `a file of the part "${part}" from another version of the package - expected the same version - serve all files of one version, and clear caches of older ones.`);
     return { [link]: this.#exports as WebAssembly.ModuleImports };
   }
 
@@ -105,7 +105,7 @@ export class Parts {
   missing(where: string): EtudeError {
     if (this.#refused !== undefined) return nativeError(notInLite(where, this.#refused), 'state');
     const part = this.#last;
-    const text = `the part "${part}" of the module is not loaded - expected it to be, in a page and in what is bundled for one - write \`await et.ready({parts: ['${part}']})\` first.`;
+    const text = `the part "${part}" of the module is not loaded - expected a page to load it first - write \`await et.ready({parts: ['${part}']})\` first.`;
     const error = this.#error ?? nativeError(`[${where}] ${text}`, 'state');
     this.#lacked.set(error, part);
     return error;
@@ -118,7 +118,7 @@ export class Parts {
   }
   readonly #lacked = new WeakMap<EtudeError, Part>();
 
-  /** The class, or "", of the last call of what the module leaves out. */
+  /** The class, or "", of the last call of a function that the module lacks. */
   #refused: string | undefined;
   #refuse(name: string): void {
     this.#refused = name;

@@ -22,7 +22,7 @@ export interface PlotModelOptions extends options.ModelToDotOptions {
 const where = 'plotModel';
 
 async function installedViz(): Promise<Viz> {
-  if (!inNode) fail('state', where, 'no viz in a page - expected what draws the graph - import { instance } from "@viz-js/viz", and pass the option viz: await instance().');
+  if (!inNode) fail('state', where, 'no viz in a page - expected the library that draws the graph - import { instance } from "@viz-js/viz", and pass the option viz: await instance().');
   const loaded = await optionalPackage('@viz-js/viz').catch((error: Error) =>
     fail('state', where, `no package "@viz-js/viz" (${error.message.split('\n')[0]}) - expected it, because it draws the graph - run "npm install @viz-js/viz".`),
   );
@@ -35,7 +35,7 @@ async function installedViz(): Promise<Viz> {
  */
 export async function plotModel(model: Model, { toFile, viz, ...others }: PlotModelOptions = {}): Promise<string> {
   const format = toFile === undefined ? 'svg' : /\.(svg|dot|gv)$/i.exec(toFile)?.[1]?.toLowerCase();
-  if (!format) fail('value', where, `toFile: "${toFile}" - expected a file .svg, .dot or .gv - write one of these; Graphviz makes others of a file .dot.`);
+  if (!format) fail('value', where, `toFile: "${toFile}" - expected a file .svg, .dot or .gv - choose one of these; Graphviz converts .dot to other formats.`);
   if (toFile !== undefined && !inNode) fail('io', where, 'toFile in a page - expected Node.js - leave toFile out, and use the text that is returned.');
   await ready({ parts: ['saving'] });
   const dot = modelToDot(model, { showLayerNames: false, ...others });

@@ -26,7 +26,7 @@ export class InvalidHP extends EtudeError {
   }
 }
 
-/** How a trial is asked to end. In Node.js also by SIGTERM, and in a worker by the search that has started it. */
+/** How a trial is preempted. In Node.js also by SIGTERM, and in a worker by the search that has started it. */
 export interface PreemptOptions {
   /** Its abort is a request. */
   signal?: AbortSignal | undefined;
@@ -40,7 +40,8 @@ export interface PreemptOptions {
 
 /** The requests of one trial. */
 export class Requests {
-  #terminated = false;
+  /** When the first SIGTERM came, by `performance.now()`. */
+  #terminated: number | undefined;
   #taken = false;
   #close = () => {};
 
@@ -51,14 +52,14 @@ export class Requests {
     const { signal, whenHidden, requested } = options;
     if (signal !== undefined && !(signal instanceof AbortSignal)) fail('value', 'experiment.init', `preempt.signal = ${describe(signal)} - expected an AbortSignal - pass that of an AbortController.`);
     if (requested !== undefined && typeof requested !== 'function') fail('value', 'experiment.init', `preempt.requested = ${describe(requested)} - expected a function - pass one that returns whether the trial should end.`);
-    if (whenHidden && typeof document === 'undefined') fail('value', 'experiment.init', 'preempt.whenHidden where there is no page - expected it in a page, not in a worker or in Node.js - pass a signal.');
+    if (whenHidden && typeof document === 'undefined') fail('value', 'experiment.init', 'preempt.whenHidden outside of a page - expected a page, not a worker or Node.js - pass a signal.');
     if (inNode) this.#watch();
   }
 
   /** Whether the trial should end. From then on, its program handles a SIGTERM. */
   readonly requested = (): boolean => {
     const { signal, whenHidden, requested } = this.options;
-    const ends = this.#terminated || this.asked() || signal?.aborted === true || (whenHidden === true && document.visibilityState === 'hidden') || requested?.() === true;
+    const ends = this.#terminated !== undefined || this.asked() || signal?.aborted === true || (whenHidden === true && document.visibilityState === 'hidden') || requested?.() === true;
     this.#taken ||= ends;
     return ends;
   };
@@ -68,16 +69,20 @@ export class Requests {
     this.#close = () => {};
   }
 
-  /** A first SIGTERM is a request, and a second one ends the process. One that was not taken ends it after the trial. */
+  /**
+   * A first SIGTERM is a request, and one that comes a second or more later ends the process. Until then it is the same
+   * request: a signal to a group of processes also comes from a launcher that passes it on. One that was not taken ends
+   * the process after the trial.
+   */
   #watch(): void {
     const terminate = () => {
-      if (this.#terminated) process.exit(preemptedExitCode);
-      this.#terminated = true;
+      this.#terminated ??= performance.now();
+      if (performance.now() - this.#terminated >= 1000) process.exit(preemptedExitCode);
     };
     process.on('SIGTERM', terminate);
     this.#close = () => {
       process.off('SIGTERM', terminate);
-      if (this.#terminated && !this.#taken) process.kill(process.pid, 'SIGTERM');
+      if (this.#terminated !== undefined && !this.#taken) process.kill(process.pid, 'SIGTERM');
     };
   }
 }

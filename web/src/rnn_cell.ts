@@ -36,7 +36,7 @@ export abstract class RnnCell extends LayerBase {
   /** The units of its output, or the shape of a sample. Default: those of the first state. */
   declare readonly outputSize?: number | readonly number[];
 
-  /** What `cell.call` is for its callers: it checks what `call` of the class returns. */
+  /** The public `cell.call`: it calls `call` of the class and checks its result. */
   readonly #entrance: RnnCell['call'];
   readonly #dtype: string;
 

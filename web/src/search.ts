@@ -4,7 +4,7 @@ import { loadExperiment, module } from './experiment_part.js';
 import { jsonOf, type SearchConfig } from './search_config.js';
 import type { Settings } from './trial.js';
 
-/** What a search wants to be done: create and start a trial, stop one, or nothing more, because all trials have ended. */
+/** An operation that a search requests: create and start a trial, stop one, or nothing more, because all trials have ended. */
 export type SearchOperation =
   | { kind: 'create'; trial: number; trialSeed: number; hparams: Settings }
   | { kind: 'stop'; trial: number }
@@ -13,7 +13,7 @@ export type SearchOperation =
 export type HyperparameterSearchConfig = Pick<SearchConfig, 'searcher' | 'hyperparameters' | 'seed'>;
 
 /**
- * A search for hyperparameters, as a state machine: it learns what trials do and returns what is to be done. It runs nothing
+ * A search for hyperparameters, as a state machine: it gets the events of trials and returns operations. It runs nothing
  * itself. The same calls give the same operations natively and here. Made by `hyperparameterSearch`.
  */
 export class HyperparameterSearch {

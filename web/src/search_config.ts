@@ -1,4 +1,5 @@
 /** The config of a search. */
+import type { RetentionRules } from './checkpoints.js';
 import { describe, fail } from './error.js';
 
 /** A range of whole numbers, with both ends. */
@@ -24,7 +25,7 @@ export interface Hyperparameters {
 export interface SearcherOptions {
   /**
    * 'single': one trial. 'random': trials with random hyperparameters. 'grid': a trial for each point of the grid. 'asha':
-   * random trials, of which the worse ones are stopped early, at rungs. 'adaptive_asha': several of these, called brackets,
+   * random trials; the worse ones are stopped early, at rungs. 'adaptive_asha': several of these, called brackets,
    * which stop trials more or less early.
    */
   name: 'single' | 'random' | 'grid' | 'asha' | 'adaptive_asha';
@@ -32,7 +33,7 @@ export interface SearcherOptions {
   metric: string;
   /** Whether a smaller metric is better. Default: true. */
   smallerIsBetter?: boolean;
-  /** What measures the length of training: 'steps_completed', 'epochs', or a metric. Default: 'steps_completed'. */
+  /** The measure of the length of training: 'steps_completed', 'epochs', or a metric. Default: 'steps_completed'. */
   timeMetric?: string;
   /** The length of the longest trials, in that measure. asha and adaptive_asha stop a trial then, and need it. */
   maxTime?: number;
@@ -40,7 +41,7 @@ export interface SearcherOptions {
   maxTrials?: number;
   /** The most trials that have begun and have not ended. Default: as many as guarantee that one reaches the last rung. */
   maxConcurrentTrials?: number;
-  /** About one trial in so many goes on at each rung. Default: 4. */
+  /** About one trial in this number continues at each rung. Default: 4. */
   divisor?: number;
   /** The rungs of asha, and the most of adaptive_asha. Default: 5. */
   maxRungs?: number;
@@ -60,6 +61,11 @@ export interface SearchConfig {
   maxRestarts?: number;
   /** The folder of all files of the search. Default: 'search'. */
   storage?: string;
+  /**
+   * Which checkpoints of all trials stay at the end of the search; its trials keep as many of their own meanwhile. Default:
+   * each trial's program decides.
+   */
+  checkpointStorage?: Omit<RetentionRules, 'smallerIsBetter'>;
   /** The seed, which determines all hyperparameters. Default: 0. */
   seed?: number;
 }
@@ -70,7 +76,10 @@ const named = (options: object) => Object.fromEntries(Object.entries(options).ma
 /** The JSON of a config, with the names that etude-search reads, too. */
 export function jsonOf(config: object, where: string): string {
   if (typeof config !== 'object' || config === null) fail('value', where, `${describe(config)} as config - expected an object - pass one such as {searcher: {…}, hyperparameters: {…}}.`);
-  const result = named(config), { searcher } = result;
-  if (typeof searcher === 'object' && searcher !== null) result['searcher'] = named(searcher);
+  const result = named(config);
+  for (const member of ['searcher', 'checkpoint_storage']) {
+    const options = result[member];
+    if (typeof options === 'object' && options !== null) result[member] = named(options);
+  }
   return JSON.stringify(result);
 }

@@ -21,7 +21,7 @@ export class SliceFiles {
   #ranges: Range[] = [];
   /** The last ranges that follow one another: where they end, and their bytes. */
   #row = { path: '', end: -1, size: 0 };
-  /** Runs the load that waited, when it goes on. */
+  /** Runs the waiting load when it continues. */
   within: Within = (work) => work();
 
   add(name: string, blob: Blob): this {

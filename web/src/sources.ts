@@ -2,7 +2,8 @@
 import { describe, fail } from './error.js';
 import type { Files, LaterFiles, Within } from './files.js';
 import { MemoryFiles } from './memory_files.js';
-import { outcome, withCaller, withSaving } from './module.js';
+import { hostFiles, outcome, ready, withCaller, withSaving } from './module.js';
+import { nodeParts } from './node.js';
 import type { SaveOptions } from './options.mjs';
 import { SliceFiles } from './slice_files.js';
 
@@ -18,9 +19,9 @@ export interface ModelArtifacts {
   trainingConfig?: {} | null | undefined;
   /** 'layers-model'. */
   format?: string | undefined;
-  /** What wrote the model. */
+  /** The program that wrote the model. */
   generatedBy?: string | undefined;
-  /** What converted it; null if nothing did. */
+  /** The program that converted it; null if none did. */
   convertedBy?: string | null | undefined;
 }
 
@@ -28,14 +29,15 @@ export interface ModelArtifacts {
 export interface ModelHandler {
   /** Returns a model, for loadModel and loadWeights. */
   load?(): ModelArtifacts | Promise<ModelArtifacts>;
-  /** Gets a model, and the options of model.save; what it returns is the result of that. `overwrite` is for it to obey. */
+  /** Gets a model and the options of model.save, and must obey `overwrite`. model.save returns its result. */
   save?(artifacts: ModelArtifacts, options: SaveOptions): unknown;
 }
 
 /**
- * Where loadModel and loadWeights find a file: an address, which is fetched; a File or Blob; bytes; several Files, such as a
- * model.json and its files of weights that were dropped on a page; or a handler. A relative address is a
- * `new URL('model.json', location.href)`: a string without https:// is the path of a file.
+ * Where loadModel, loadWeights and loadStringLayers find a file: an address, which is fetched; a File or Blob; bytes; several
+ * Files, such as a model.json, or an index of weights, with its files of weights that were dropped on a page; or a handler. A
+ * relative address is a `new URL('model.json', location.href)`: a string without https:// is the path of a file. In Node.js a
+ * file: URL is the path of a file, too.
  */
 export type ModelSource = URL | `https://${string}` | `http://${string}` | Blob | Uint8Array | ArrayBuffer | Iterable<File> | ModelHandler;
 
@@ -64,7 +66,7 @@ export function checkProgress(onProgress: unknown, where: string): void {
   if (onProgress !== undefined && typeof onProgress !== 'function') fail('value', where, `${describe(onProgress)} as onProgress - expected a function of a number - pass one.`);
 }
 
-/** Loads what a source has by `load`, a call of the module, which runs `within` what it needs around it, whenever it goes on. */
+/** Loads a source by `load`, a call of the module. `within` surrounds each of its steps, for example with custom classes. */
 export function loadFrom<R>(
   source: unknown,
   where: string,
@@ -81,14 +83,26 @@ export function loadFrom<R>(
   });
 }
 
-/** Whether a source is the path of one of the module's files. */
-export const isPath = (source: unknown): source is string => typeof source === 'string' && !/^https?:\/\//.test(source);
+/** The path of one of the module's files, if a source is a string that is one, or in Node.js a file: URL; else undefined. */
+export function pathIn(source: unknown, where: string): string | undefined {
+  if (typeof source !== 'string' || /^https?:\/\//.test(source)) return undefined;
+  return nodeParts && source.startsWith('file://') ? pathOf(source, where) : source;
+}
+
+/** The path of a file: URL, in Node.js. */
+function pathOf(address: string | URL, where: string): string {
+  try {
+    return (nodeParts as NonNullable<typeof nodeParts>).fileURLToPath(address);
+  } catch (error) {
+    return fail('value', where, `"${address}": ${(error as Error).message} - expected the URL of a file on this machine - check it, or pass the path.`);
+  }
+}
 
 async function gathered(source: unknown, where: string, onProgress?: Progress): Promise<Gathered> {
   if (source instanceof Uint8Array) return only('model', source);
   if (source instanceof ArrayBuffer) return only('model', new Uint8Array(source));
   if (source instanceof Blob) return { path: nameOf(source), files: new SliceFiles().add(nameOf(source), source), counts: true };
-  if (typeof source === 'string' || source instanceof URL) return fetched(new URL(source), where, onProgress);
+  if (typeof source === 'string' || source instanceof URL) return addressed(new URL(source), where, onProgress);
   if (typeof source === 'object' && source && Symbol.iterator in source) return several([...(source as Iterable<unknown>)], where);
   const handler = source as ModelHandler | null | undefined;
   if (typeof handler?.load === 'function') return ofArtifacts(await handler.load(), where);
@@ -101,7 +115,7 @@ const nameOf = (blob: Blob) => (blob as Partial<File>).name?.replace(/[\\/]/g, '
 function several(given: unknown[], where: string): Gathered {
   const blobs = given.map((each) => (each instanceof Blob ? each : fail('value', where, `${describe(each)} among files - expected Files - pass those that were chosen or dropped.`)));
   const names = blobs.map(nameOf), main = names.length === 1 ? names : names.filter((name) => name.endsWith('.json'));
-  if (main.length !== 1) fail('value', where, `${names.length} files, of which ${main.length} end with .json - expected one file, or one model.json with its files of weights - pass those.`);
+  if (main.length !== 1) fail('value', where, `${names.length} files, of which ${main.length} end with .json - expected one file, or one model.json or index with its files of weights - pass those.`);
   const files = new SliceFiles();
   for (const [i, blob] of blobs.entries()) files.add(names[i] as string, blob);
   return { path: main[0] as string, files, counts: true };
@@ -131,7 +145,14 @@ async function fetchBytes(address: URL, where: string, arrived?: Progress): Prom
   }
 }
 
-/** A file of an address, and for a model.json those beside it, by the same query. */
+async function addressed(address: URL, where: string, onProgress?: Progress): Promise<Gathered> {
+  if (!nodeParts || address.protocol !== 'file:') return fetched(address, where, onProgress);
+  const path = pathOf(address, where);
+  await ready();
+  return { path, files: hostFiles() as Files, counts: true };
+}
+
+/** A file of an address, and for a model.json or an index those beside it, by the same query. */
 async function fetched(address: URL, where: string, onProgress?: Progress): Promise<Gathered> {
   const name = address.pathname.split('/').pop() || 'model';
   const bytes = await fetchBytes(address, where, name.endsWith('.json') ? undefined : onProgress);
@@ -156,13 +177,17 @@ async function fetched(address: URL, where: string, onProgress?: Progress): Prom
   return { path: name, files: memory.files, counts: false };
 }
 
-/** The names of files in the weightsManifest of a model.json, as far as they are in its folder: others are refused later. */
+/**
+ * The names of files in the weightsManifest of a model.json, or in the weight_map of an index, as far as they are in its folder:
+ * others are refused later.
+ */
 function shardsIn(bytes: Uint8Array): string[] {
   if (!/^\s*\{/.test(new TextDecoder().decode(bytes.subarray(0, 64)))) return [];
   try {
-    const { weightsManifest } = JSON.parse(new TextDecoder().decode(bytes)) as { weightsManifest?: { paths?: unknown[] }[] };
-    const paths = (weightsManifest ?? []).flatMap((group) => group.paths ?? []);
-    return paths.map((path) => String(path).replace(/^\.\//, '')).filter((path) => /^[^/\\]+$/.test(path) && !/^\.+$/.test(path));
+    const { weightsManifest, weight_map } = JSON.parse(new TextDecoder().decode(bytes)) as { weightsManifest?: { paths?: unknown[] }[]; weight_map?: Record<string, unknown> };
+    const paths = [...(weightsManifest ?? []).flatMap((group) => group.paths ?? []), ...Object.values(weight_map ?? {}).flat()];
+    const names = new Set(paths.map((path) => String(path).replace(/^\.\//, '')));
+    return [...names].filter((name) => /^[^/\\]+$/.test(name) && !/^\.+$/.test(name));
   } catch {
     return [];
   }

@@ -46,7 +46,7 @@ function filesOf(file: SyncFile): Files {
   const write = (at: number, bytes: Uint8Array) => {
     for (let done = 0; done < bytes.length; ) {
       const count = file.write(bytes.subarray(done), { at: at + done });
-      if (!(count > 0)) throw new Error('the browser keeps no more');
+      if (!(count > 0)) throw new Error('the browser cannot store more');
       done += count;
     }
   };
@@ -78,12 +78,14 @@ export async function writeTo(handle: unknown, format: FileFormat, write: Writer
   checkFormat(format, 'writeTo');
   if (isSync(handle)) return withSaving(() => write(`model.${format}`, filesOf(handle), format !== 'keras'));
   if (opensSync(handle)) {
-    const file = await handle.createSyncAccessHandle();
-    try {
-      return await writeTo(file, format, write);
-    } finally {
-      file.close();
-    }
+    // In a worker, handles of showSaveFilePicker have it, too, but it refuses them.
+    const file = await handle.createSyncAccessHandle().catch((error: unknown) => (isHandle(handle) ? undefined : Promise.reject(error)));
+    if (file)
+      try {
+        return await writeTo(file, format, write);
+      } finally {
+        file.close();
+      }
   }
   if (!isHandle(handle)) fail('value', 'writeTo', `${describe(handle)} - expected a FileSystemFileHandle, or a FileSystemSyncAccessHandle of a worker - pass one.`);
   const bytes = await bytesOf(format, write), stream = await handle.createWritable();
@@ -92,7 +94,7 @@ export async function writeTo(handle: unknown, format: FileFormat, write: Writer
 }
 
 export async function download(name: string, write: Writer): Promise<void> {
-  if (typeof document === 'undefined') fail('state', 'download', 'there is no page here - expected a page, whose browser keeps downloads - call save(path), or take toBytes().');
+  if (typeof document === 'undefined') fail('state', 'download', 'no page - expected a page, whose browser stores downloads - call save(path) or toBytes().');
   if (!/^[^/\\]+\.(keras|json|safetensors|npz|weights\.h5)$/.test(name))
     fail('value', 'download', `${describe(name)} as name - expected one that ends with .keras, .json, .safetensors, .npz or .weights.h5 - name it so.`);
   for (const [file, bytes] of await written((files) => write(name, files, !/\.(keras|json)$/.test(name)))) {

@@ -30,7 +30,7 @@ export interface TrialInfo {
   hparams: Settings;
 }
 
-/** What the program that started this one has told it: the trial, and where its files are. */
+/** The information from the program that started this one: the trial, and the place of its files. */
 export interface ClusterInfo {
   /** The trial. */
   trial: TrialInfo;
@@ -48,6 +48,12 @@ export interface ClusterInfo {
   metric: string | null;
   /** Whether less of it is better; null if the program decides that. */
   smallerIsBetter: boolean | null;
+  /** Which checkpoints stay; null if the program decides that. */
+  retention: RetentionRules | null;
+  /** The rank of this process among those of the trial. */
+  containerRank: number;
+  /** The host names or addresses of the trial's processes. */
+  containerAddrs: string[];
   /** Whether no other program has started this one as a trial. */
   detached: boolean;
 }
@@ -60,7 +66,7 @@ export interface Config {
   trialFile?: string | undefined;
   /** The folder of the trial's files, of a detached program. Default: 'experiment'. */
   storage?: string | undefined;
-  /** Which checkpoints stay. */
+  /** Which checkpoints stay, unless the trial's file says that. */
   retention?: RetentionRules | undefined;
   /** The name of the validation's value that decides which checkpoints are best, with or without "val_". Default: 'loss'. */
   metric?: string | undefined;
@@ -78,8 +84,18 @@ export interface TrainingOptions {
    * end of training and before a preemption; null: only then. Default: 'epoch'.
    */
   checkpointFreq?: 'epoch' | number | null | undefined;
+  /**
+   * Whether a checkpoint is also stored after a validation: 'best': if its metric is better than all before; 'all': always;
+   * 'none'. The 'epoch' of checkpointFreq has all of them. Default: 'best'.
+   */
+  checkpointPolicy?: 'best' | 'all' | 'none' | undefined;
   /** When metrics of training are reported: after each 'epoch', or after so many batches. Default: 'epoch'. */
   reportFreq?: 'epoch' | number | undefined;
+  /**
+   * The seconds after which the memory of the library is reported, as the group 'system'. Natively also the processors,
+   * disks and network. 0: never. Default: 0.
+   */
+  systemMetricsInterval?: number | undefined;
   /** The uuid of the checkpoint from which a trial begins that has none itself. Default: info.latestCheckpoint. */
   checkpoint?: string | undefined;
   /**
@@ -121,7 +137,7 @@ export class TrainContext {
   reportProgress(progress: number): void {
     module.experiment_reportProgress(this.#handle, progress);
   }
-  /** Reports what the trial does, in a word or two. */
+  /** Reports the state of the trial, in a word or two. */
   setStatus(status: string): void {
     module.experiment_setStatus(this.#handle, status);
   }
@@ -236,7 +252,7 @@ export class Context {
  * with backupAndRestore.
  */
 export function trainingCallback(context: Context, options: TrainingOptions = {}): Callback {
-  checkNames(options, ['checkpointFreq', 'reportFreq', 'checkpoint', 'continueId'], 'trainingCallback');
+  checkNames(options, ['checkpointFreq', 'checkpointPolicy', 'reportFreq', 'systemMetricsInterval', 'checkpoint', 'continueId'], 'trainingCallback');
   return Context.callback(context, options);
 }
 
@@ -267,7 +283,7 @@ export async function init(config: Config = {}): Promise<Context> {
   }
 }
 
-/** Reads what describes this program's trial, or returns the defaults of a detached program. */
+/** Reads the description of this program's trial, or returns the defaults of a detached program. */
 export async function clusterInfo(): Promise<ClusterInfo> {
   await loadExperiment();
   return module.experiment_clusterInfo(trialFileOf({})) as ClusterInfo;

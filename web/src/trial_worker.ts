@@ -4,9 +4,9 @@ import { Mirror, type Change } from './mirror.js';
 import { hostFiles, module, ready, useFiles } from './module.js';
 import { inNode, nodeWorkers } from './node.js';
 
-/** What a search tells a worker: its trial, with the threads that it may use, or to end it. */
+/** A message from a search to a worker: its trial, with the threads that it may use, or to end it. */
 export type ToTrial = { etude: 'trial'; path: string; threads: number; files?: Change[] } | { etude: 'end' };
-/** What a worker tells its search. `files`: what has changed in the trial's folder, if the page keeps it. */
+/** A message from a worker to its search. `files`: the changes in the trial's folder, if the page keeps it. */
 export type FromTrial = { etude: 'ready' } | { etude: 'reported' } | { etude: 'files'; changes: Change[] } | { etude: 'ended'; status: number; error?: string };
 
 /** The trial of this worker. */
@@ -29,7 +29,7 @@ interface Port {
   close(): void;
 }
 
-/** The way to what has started this worker; undefined if this is no worker. */
+/** A port to the thread that started this worker; undefined outside of workers. */
 async function portOfWorker(): Promise<Port | undefined> {
   if (inNode) {
     const { parentPort } = await nodeWorkers();
@@ -46,7 +46,7 @@ interface DedicatedWorker {
   close(): void;
 }
 
-/** Files that tell when a line of metrics.jsonl is written. */
+/** Files that report each line of metrics.jsonl that is written. */
 function reporting(files: Files, report: () => void): Files {
   const open = (path: string, append: boolean): SystemFile => {
     const file = files.open(path, append);

@@ -33,7 +33,7 @@ Value leaky_relu(Value x, const LeakyReluOptions& options) {
 
 Value relu6(Value x) { return relu(x, {.max_value = 6}); }
 
-// Of what is positive the exponential is not asked for: where it overflows, its gradient would be 0 · infinity.
+// Positive x are replaced by 0 before exp: where exp(x) overflows, its gradient would be 0 · infinity.
 Value elu(Value x, const EluOptions& options) {
   const Value zero = ops::scalar(0, x), below = (ops::exp(ops::minimum(x, zero)) - 1.0) * options.alpha;
   return ops::where(ops::less(zero, x), x, below);

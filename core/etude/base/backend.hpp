@@ -5,7 +5,8 @@
 
 namespace etude {
 
-// What Keras calls the configuration of its backend; floatx() is in dtype.hpp. Source: keras/src/backend/config.py.
+// The configuration that Keras calls that of its backend; floatx() is in dtype.hpp. Source:
+// keras/src/backend/config.py.
 /// The small number by which losses, metrics, constraints and layers avoid a division by 0, read when a step is traced.
 /// Default: 1e-7.
 double epsilon();

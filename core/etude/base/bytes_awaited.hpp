@@ -6,12 +6,13 @@
 
 namespace etude {
 
-/// Thrown by a FileSource or a Vfs whose bytes come later, as those of a page's File do: read again when `pending` is
-/// ready. core/etude/saving waits for them in load_model_task() and Model::load_weights_task().
+/// Thrown by a FileSource or a Vfs whose bytes arrive later, such as those of a page's File: read again when `pending`
+/// is ready. core/etude/saving waits for them in load_model_task(), load_string_layers_task() and
+/// Model::load_weights_task().
 struct BytesAwaited {
-  /// Becomes ready when the bytes are there. Throws Error(io) if they do not come.
+  /// Becomes ready when the bytes have arrived. Throws Error(io) if they cannot be read.
   PendingPtr pending;
-  /// Is called when they were used: then they need not be kept.
+  /// Called after the bytes were used, so that they can be released.
   std::function<void()> forget;
 };
 

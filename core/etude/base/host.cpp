@@ -1,5 +1,6 @@
 #include "etude/base/host.hpp"
 
+#include <cstdio>
 #ifdef ETUDE_REGEX
 #include <regex>
 #include <stdexcept>
@@ -29,8 +30,15 @@ std::string replace_by_std(const std::string& pattern, const std::string& replac
 }
 #endif
 
+void write_to_stdio(Console console, std::string_view text) {
+  std::FILE* const file = console == Console::output ? stdout : stderr;
+  std::fwrite(text.data(), 1, text.size(), file);
+  std::fflush(file);
+}
+
 Host system_host() {
   Host result;
+  result.write = write_to_stdio;
   result.files = system_vfs();
   result.watch_termination = watch_sigterm();
 #ifdef ETUDE_REGEX
@@ -72,14 +80,14 @@ std::string spelled(std::string_view literal) {
 
 std::shared_ptr<Vfs> vfs_or_host(const std::shared_ptr<Vfs>& chosen, std::string_view where) {
   const std::shared_ptr<Vfs>& files = chosen ? chosen : present_files();
-  check(files != nullptr, ErrorKind::io, where, "there are no files here - expected ",
-        "a host that has some, or the option files - pass a Vfs, such as MemoryVfs.");
+  check(files != nullptr, ErrorKind::io, where, "no file system is available - expected ",
+        "a host with files, or the option files - pass a Vfs, such as MemoryVfs.");
   return files;
 }
 
 std::vector<std::byte> read_file(const std::string& path) {
   const std::shared_ptr<Vfs>& files = present_files();
-  if (!files) fail_at_path(path, "read", "there are no files here");
+  if (!files) fail_at_path(path, "read", "no file system is available");
   return files->read(path);
 }
 

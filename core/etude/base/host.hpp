@@ -25,6 +25,11 @@ using PatternReplace = std::string (*)(const std::string& pattern, const std::st
 /// = 10}` are C++. Quoted text is a name, and is not changed.
 using Spelling = void (*)(std::string& text, std::string_view literal);
 
+/// Where text for users goes: progress and results, and warnings.
+enum class Console { output, warnings };
+/// Writes text to a console, at once.
+using ConsoleWrite = void (*)(Console console, std::string_view text);
+
 /// Yields to the event loop: a page's frames, a server's requests. The loops call it between executions, so it should
 /// mostly return null.
 using HostYield = PendingPtr (*)();
@@ -38,6 +43,8 @@ struct Host {
   PatternSearch search = nullptr;
   /// The same, to replace text.
   PatternReplace replace = nullptr;
+  /// The console. Natively stdout and stderr.
+  ConsoleWrite write = nullptr;
   /// HTTP. Empty by default: Étude has no network code of its own.
   HttpTransport post;
   /// Null: the loops do not wait.

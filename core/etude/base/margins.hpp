@@ -8,8 +8,9 @@
 
 namespace etude {
 
-/// What is added to, or cut from, both ends of axes, as in Keras: 1, for both ends of all axes; {1, 2}, for the two
-/// ends of one axis, or for both ends of the first axis and of the second; {{1, 2}, {3, 4}}, for each end of each axis.
+/// The numbers of entries that are added to, or cut from, both ends of axes, as in Keras: 1, for both ends of all axes;
+/// {1, 2}, for the two ends of one axis, or for both ends of the first axis and of the second; {{1, 2}, {3, 4}}, for
+/// each end of each axis.
 class Margins {
  public:
   /// One number for all ends.

@@ -1,20 +1,19 @@
 #include "etude/base/messages.hpp"
 
-#include <cstdio>
+#include "etude/base/host.hpp"
 
 namespace etude {
-namespace {
 
-void print_line(std::FILE* file, const char* before, const std::string& text) {
-  std::fprintf(file, "%s%s\n", before, text.c_str());
-  std::fflush(file);
+void print_text(const TextSink& sink, std::string_view text) {
+  sink ? sink(text) : host().write(Console::output, text);
 }
 
-}  // namespace
+void print_message(const TextSink& sink, const std::string& text) {
+  sink ? sink(text) : host().write(Console::output, text + '\n');
+}
 
-void print_message(const TextSink& sink, const std::string& text) { sink ? sink(text) : print_line(stdout, "", text); }
 void print_warning(const TextSink& sink, const std::string& text) {
-  sink ? sink(text) : print_line(stderr, "Warning: ", text);
+  sink ? sink(text) : host().write(Console::warnings, "Warning: " + text + '\n');
 }
 
 }  // namespace etude

@@ -49,10 +49,11 @@ void Vfs::replace(const std::string& path, const std::vector<std::string_view>& 
 }
 
 FileReplacement::FileReplacement(Vfs& files, const std::string& path) : files_(files), path_(path) {
+  const bool existed = files_.kind(unfinished(path_)) != PathKind::none;
   try {
     file_ = files_.open(unfinished(path_), false);
   } catch (...) {
-    files_.discard(unfinished(path_));  // it may exist already
+    if (!existed) files_.discard(unfinished(path_));  // open() may have created it
     throw;
   }
 }

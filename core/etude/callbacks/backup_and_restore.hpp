@@ -49,7 +49,7 @@ struct BackupAndRestoreOptions {
 /// saved one. A stop by stop_training also completes fit. With delete_checkpoint = false the next fit continues after
 /// that batch, unless EarlyStopping stopped training. A state with weights or a loss that are not finite is not saved.
 ///
-/// Data returns to its saved position. A generator must be created anew and yield the same batches: those consumed
+/// Data returns to its saved position. A generator must be created again and yield the same batches: those consumed
 /// before are requested again and skipped. A Sequence must restore changes of its on_epoch_end itself. Custom callbacks
 /// must implement state() and restore() if they have state.
 ///
@@ -60,9 +60,9 @@ struct BackupAndRestoreOptions {
 ///
 /// With save_before_preemption, a SIGTERM takes effect after the running execution, or batch of validation: the state
 /// is saved, other callbacks close their files, and the process exits with status 143 from within fit. Started again,
-/// fit loses no steps. A second SIGTERM exits at once; the previous checkpoint stays. If saving fails, fit throws
-/// instead. Source: keras/src/callbacks/backup_and_restore.py, which saves weights, optimizer and epoch;
-/// save_before_preemption in keras/callbacks.py (2.12).
+/// fit loses no steps. A SIGTERM a second or more later exits at once; the previous checkpoint stays. If saving
+/// fails, fit throws instead. Source: keras/src/callbacks/backup_and_restore.py, which saves weights, optimizer and
+/// epoch; save_before_preemption in keras/callbacks.py (2.12).
 class BackupAndRestore : public Callback {
  public:
   using Options = BackupAndRestoreOptions;

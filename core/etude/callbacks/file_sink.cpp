@@ -9,8 +9,8 @@ std::unique_ptr<FileSink> open_file(const OpenFile& open, const std::string& pat
                                     std::string_view where) {
   if (open) return open(path, append);
   Vfs* const files = host().files.get();
-  check(files != nullptr, ErrorKind::io, where, '"', path, "\" cannot be opened: there are no files here - expected ",
-        "a host that has some",
+  check(files != nullptr, ErrorKind::io, where, '"', path,
+        "\" cannot be opened: no file system is available - expected ", "a host with files",
         ", or the option open, a function that opens files - provide one of them, or omit this "
         "callback.");
   files->make_folders(parent_of(path));

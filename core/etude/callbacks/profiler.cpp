@@ -143,7 +143,7 @@ void Profiler::release() noexcept {
   }
 }
 
-/// Adds counters: what the process used since the last ones.
+/// Adds counters: the usage of the process since the last ones.
 void Profiler::count() {
   const double now = monotonic_seconds();
   const auto add = [&](const std::string& name, const std::string& value) {

@@ -12,11 +12,11 @@ class AutoChoice {
  public:
   /// true or false.
   AutoChoice(bool given) : given_(given) {}
-  /// What was passed; empty for "auto".
+  /// The boolean that was passed; empty for "auto".
   std::optional<bool> given() const { return given_; }
 
  protected:
-  /// Throws Error(value), with the places of the error, for any other string than "auto".
+  /// Throws Error(value) for any other string than "auto"; `where` and `option` are for its text.
   AutoChoice(const char* name, const char* where, const char* option) {
     check(std::string_view(name) == "auto", ErrorKind::value, where, option, " = \"", name,
           "\" - expected true, false or \"auto\" - choose one.");

@@ -38,7 +38,7 @@ class FilePieces : public ByteSource {
     std::vector<std::byte> piece(std::size_t{1} << 16);
     piece.resize(std::fread(piece.data(), 1, piece.size(), file_.get()));
     check(!std::ferror(file_.get()), ErrorKind::io, "read_csv", '"', path_, "\" cannot be read: ", std::strerror(errno),
-          " - expected to read it to its end - check the disk.");
+          " - expected a readable file - check the disk.");
     return piece.empty() ? std::nullopt : std::optional(std::move(piece));
   }
 

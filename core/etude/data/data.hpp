@@ -31,7 +31,7 @@ struct AdapterOptions {
   int workers = 1;
   /// The most batches of a Sequence that are made in advance.
   std::int64_t max_queue_size = 10;
-  /// What a DatasetCreator gets.
+  /// The argument of a DatasetCreator.
   InputContext context{};
 };
 

@@ -1,20 +1,16 @@
 #include "etude/data/data_handler.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <utility>
 
 #include "etude/base/detail/checked.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
+#include "etude/base/messages.hpp"
 
 namespace etude {
 namespace {
-
-void warn_on_stderr(std::string_view text) {
-  std::fprintf(stderr, "Warning: %.*s\n", static_cast<int>(text.size()), text.data());
-}
 
 /// The words of a warning, by Purpose: the data, the process that the end of the data interrupts, and the option that
 /// sets the number of batches.
@@ -36,9 +32,9 @@ DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOption
     : adapter_(std::move(adapter)), options_(std::move(options)), steps_per_execution_(options_.steps_per_execution) {
   check(adapter_ != nullptr, ErrorKind::value, "data", "missing data - expected x, or x and y - pass x (and y).");
   check_positive("steps_per_execution", steps_per_execution_);
-  if (!options_.warn) options_.warn = warn_on_stderr;
   if (endless()) {
-    options_.warn(
+    print_warning(
+        options_.warn,
         spelled("The training loop will run indefinitely since you have set {.steps_per_epoch = -1}. Please use "
                 "batch-level callbacks to save checkpoints or log training progress, etc"));
     return;
@@ -118,8 +114,8 @@ const Batch* DataHandler::consume() {
 
 void DataHandler::stop_iteration() {
   check(consumed_ > 0 || (began_ && options_.may_be_exhausted), ErrorKind::data, "data",
-        "no batch at all - expected at least one - check the data; create an exhausted "
-        "generator anew.");
+        "no batch at all - expected at least one - check the data; replace an exhausted "
+        "generator by a new one.");
   stopped_ = true;
   step_increment_ = consumed_in_epoch_ - step_ - 1;
   if (!inferred_steps_) {
@@ -130,10 +126,10 @@ void DataHandler::stop_iteration() {
   if (std::exchange(warned_, true)) return;
   const std::int64_t wanted = checked::multiply_or_most(options_.epochs - options_.initial_epoch, *inferred_steps_);
   const auto& [data, interrupted, option] = words[static_cast<std::size_t>(options_.purpose)];
-  options_.warn(std::string("Your ") + data + " ran out of data; interrupting " + interrupted +
-                ". Make sure that your dataset or generator can generate at least `" + spelled(option) +
-                "` batches (in this case, " + std::to_string(wanted) +
-                " batches). You may need to use the repeat() function when building your dataset.");
+  print_warning(options_.warn, std::string("Your ") + data + " ran out of data; interrupting " + interrupted +
+                                   ". Make sure that your dataset or generator can generate at least `" +
+                                   spelled(option) + "` batches (in this case, " + std::to_string(wanted) +
+                                   " batches). You may need to use the repeat() function when building your dataset.");
 }
 
 void DataHandler::continue_from(const DataState& state) {

@@ -217,7 +217,7 @@ Dataset Dataset::assert_cardinality(std::int64_t cardinality) const {
 
 Dataset Dataset::from_files(std::vector<std::string> paths, std::function<Dataset(const std::string&)> read) {
   check(static_cast<bool>(read) && !paths.empty(), ErrorKind::value, "Dataset.from_files", paths.size(), " paths and ",
-        read ? "a" : "no", " function - expected files, and what reads one of them - pass them.");
+        read ? "a" : "no", " function - expected files, and a function that reads one of them - pass both.");
   const Dataset numbers = range(std::ssize(paths)).of_files();
   return numbers.flat_map([paths = std::move(paths), read = std::move(read)](const Batch& number) {
     return read(paths[static_cast<std::size_t>(number.x.front().item())]);

@@ -22,7 +22,7 @@ struct InputContext {
 struct DatasetCreator {
   /// Creates the dataset.
   std::function<Dataset(const InputContext&)> dataset_fn;
-  /// By which processes of a ParameterServerStrategy know it. Otherwise without effect.
+  /// The name of the creator among the processes of a ParameterServerStrategy; ignored without one.
   std::string name = {};
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* where = "utils.image_dataset_from_directory";
 
-/// What makes the elements of a dataset from the numbers of its files.
+/// A function that makes the elements of a dataset from the numbers of its files.
 struct Source {
   std::vector<std::string> paths;
   std::shared_ptr<Vfs> files;

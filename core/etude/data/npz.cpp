@@ -45,7 +45,7 @@ class ArrayInNpz {
   NpyFormat format_;
 };
 
-// Models' weights are arrays, too. The doors of a part of the WebAssembly module, which bindings/parts.mjs names: they
+// Models' weights are arrays, too. Entry points of a part of the WebAssembly module, listed in bindings/parts.mjs: they
 // are called by address only.
 
 void arrays_in_npz(const std::shared_ptr<FileSource>& source, std::span<const std::byte> bytes, std::string_view where,

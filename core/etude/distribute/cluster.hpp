@@ -65,7 +65,7 @@ struct WorkerOptions {
   /// thread, so that only a process that is stopped, or whose machine is lost, is silent. It is removed.
   std::chrono::milliseconds silence = std::chrono::seconds(10);
   /// The least bytes of gradients that Gloo sums at a time. A sum starts when its gradients are computed, and runs
-  /// beside the rest of the backward pass. 0: 1 MB. All processes need the same. Source:
+  /// beside the rest of the backward pass. 0: 1 MB. All processes use the packs of rank 0. Source:
   /// tf.distribute.experimental.CommunicationOptions.
   std::size_t bytes_per_pack = 0;
 };

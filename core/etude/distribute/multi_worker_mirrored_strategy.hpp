@@ -9,7 +9,7 @@ namespace etude {
 
 /// Options of MultiWorkerMirroredStrategy.
 struct MultiWorkerOptions {
-  /// Whether fit goes on when processes fail, with those that are left, and admits processes that are started again.
+  /// Whether fit continues when processes fail, with the remaining ones, and admits processes that are started again.
   /// It needs processes that etude-launch --elastic has started.
   bool elastic = false;
 };
@@ -33,10 +33,11 @@ struct MultiWorkerOptions {
 /// Weights, losses and metrics are those of one process, up to the order of sums, and predictions have the rows of all
 /// processes. After every step all processes hold the same variables, to the bit, and so do later runs with the same
 /// number of processes. Variables begin with the values of rank 0. run_eagerly computes whole batches in every process,
-/// so that it needs the data of all of them.
+/// so that it needs the data of all of them. Train one model at a time: if two threads of each process trained, their
+/// operations might come in different orders.
 ///
 /// With `elastic`, the first fit survives the end of processes. Those that are left form a new group, return to the
-/// last step that all of them have completed, and go on: shards, gradients and metrics are then those of the smaller
+/// last step that all of them have completed, and continue: shards, gradients and metrics are then those of the smaller
 /// number. A process that etude-launch starts again joins them in fit, with the state of the others. Until then it is
 /// alone, and not the chief. Every process must read the whole data, and the data must be able to return to earlier
 /// batches, which generators cannot. Each process keeps two copies of the state of fit. Callbacks return to the state

@@ -67,7 +67,7 @@ class Strategy : public std::enable_shared_from_this<Strategy> {
   /// The same, in programs that can consist of several processes.
   Workers* others() { return has_device_libraries ? workers() : nullptr; }
 
-  /// What computes the steps of fit and evaluate in other processes; null if this process computes them.
+  /// The object that computes the steps of fit and evaluate in other processes; null if this process computes them.
   virtual RemoteSteps* remote_steps() { return nullptr; }
   /// The same, in programs that can consist of several processes.
   RemoteSteps* remote() { return has_device_libraries ? remote_steps() : nullptr; }

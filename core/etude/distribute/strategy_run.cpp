@@ -65,22 +65,17 @@ std::vector<PerReplica> Strategy::run(const ReplicaFunction& function, const std
     const Shard shard{num_replicas_in_sync(), begins[first + i + 1] - begins[first + i], begins.back()};
     place(traced.emplace_back(shard, multiplies_halves(), function, inputs, i).variables());
   }
-  std::vector<Plan> plans;
+  std::vector<const Traced*> by_replica;
   std::vector<std::vector<const std::byte*>> addresses;
-  const auto add_plan = [&](const Traced& own, const Replica& replica) {
-    const auto index = static_cast<int>(plans.size());
-    plans.emplace_back(own.graph, own.results, std::span<const Value>(), std::make_shared<Arena>(device(index)),
-                       replica);
-  };
   for (const Traced& own : traced) {
-    add_plan(own, next_replica(plans, *this, begins[first + plans.size()]));
+    by_replica.push_back(&own);
     addresses.push_back(own.inputs);
   }
-  if (has_device_libraries)
-    if (const auto buckets = other_buckets(plans.front(), *this)) {
-      plans.clear();
-      add_plan(traced.front(), {0, begins[first], *buckets});
-    }
+  const auto first_rows = std::span(begins).subspan(first, replicas);
+  std::vector<Plan> plans = compile_plans(*this, first_rows, [&](const Replica& replica) {
+    const Traced& own = *by_replica[static_cast<std::size_t>(replica.index)];
+    return Plan(own.graph, own.results, {}, std::make_shared<Arena>(device(replica.index)), replica);
+  });
   ReplicatedPlan plan(std::move(plans), shared_from_this(), traced.front().graph, {});
   plan.run(addresses);
   std::vector<PerReplica> results(traced.front().results.size());

@@ -24,7 +24,7 @@ class CollectiveError : public Error {
   int peer() const noexcept { return peer_; }
   /// "all_reduce", "broadcast", "all_gather", or "connect".
   const std::string& operation() const noexcept { return operation_; }
-  /// How often these processes were started again before.
+  /// The number of earlier restarts of these processes.
   int generation() const noexcept { return generation_; }
 
  private:
@@ -33,8 +33,9 @@ class CollectiveError : public Error {
 };
 
 /// The processes that train one model, each with a rank from 0 to count() - 1. All of them call the same operations in
-/// the same order. Each operation but start() returns when this process has its result. It throws CollectiveError if a
-/// process fails, and at the latest after a deadline; for start(), await() throws it.
+/// the same order, each of them on one thread at a time: the order of several threads may differ between processes.
+/// Each operation but start() returns when this process has its result. It throws CollectiveError if a process fails,
+/// and at the latest after a deadline; for start(), await() throws it.
 class Workers : public Collective {
  public:
   /// The rank of this process. Rank 0 is the chief.

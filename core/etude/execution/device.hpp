@@ -29,8 +29,9 @@ struct StorageRange {
 /// The first byte of each space of a plan.
 using Addresses = std::span<std::byte* const>;
 
-/// Runs plans. Shapes were proven when the plan was made, so no run fails. A device declares a member template for all
-/// alternatives of Instruction, and each kernel's file specializes it: an alternative without a kernel does not link.
+/// Runs plans. Shapes were proven when the plan was made, so no run fails. A device declares an overload for each
+/// alternative of Instruction, and each kernel's file defines it: an alternative without a kernel does not compile or
+/// link.
 class Device {
  public:
   virtual ~Device() = default;

@@ -119,7 +119,8 @@ void emit_awaits(std::vector<Instruction>& list, const Schedule& schedule, int p
   }
 }
 
-/// Instructions of the step come before those of the logs. What only these read is awaited at the end of the step.
+/// Instructions of the step come before those of the logs. Sums that only these read are awaited at the end of the
+/// step.
 void emit_phases(Lowered& lowered, const Placement& placement) {
   const Schedule& schedule = placement.scheduled.schedule;
   for (int at = 0; at <= schedule.end(); ++at) {

@@ -16,7 +16,7 @@ namespace {
 /// The most operands that a program may read and write: a GPU's kernel has 4 KB for addresses and 255 registers, and on
 /// a CPU the tiles of operands share a cache of 1 MB.
 constexpr std::size_t most_operands = 64;
-/// The most nodes that a program may compute. Whether groups can be merged is decided anew for each node, so that
+/// The most nodes that a program may compute. Whether groups can be merged is decided for each node again, so that
 /// longer groups would make the time of a compilation quadratic; their programs would be no faster.
 constexpr std::size_t most_members = 256;
 

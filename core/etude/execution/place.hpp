@@ -6,7 +6,7 @@
 
 namespace etude {
 
-/// The sixth pass: finds the memory that each instruction writes to, its lifetime and its offset.
+/// The seventh pass: finds the memory that each instruction writes to, its lifetime and its offset.
 Placement place(const Scheduled& scheduled, const Device& device, const Replica& replica,
                 const CompileBody& compile_body);
 

@@ -39,7 +39,7 @@ struct Schedule {
   }
 };
 
-/// The fifth pass: finds the groups that share an instruction, and the order of the instructions. The updates of many
+/// The sixth pass: finds the groups that share an instruction, and the order of the instructions. The updates of many
 /// variables by one optimizer are one instruction with many segments. All all-reduces of one level, or of one bucket,
 /// are one AllReduce. A group is scheduled by its last node.
 Schedule make_schedule(const Fused& fused, const Programs& programs, const Buckets& buckets);

@@ -133,15 +133,27 @@ std::vector<StoredCheckpoint> list_checkpoints(const std::string& folder, const 
 
 std::vector<std::string> collect_checkpoints(const std::string& folder, const RetentionRules& rules,
                                              const std::shared_ptr<Vfs>& files) {
+  return collect_checkpoints(std::vector{folder}, rules, files);
+}
+
+std::vector<std::string> collect_checkpoints(const std::vector<std::string>& folders, const RetentionRules& rules,
+                                             const std::shared_ptr<Vfs>& files) {
   const std::shared_ptr<Vfs> chosen = vfs_or_host(files, where);
-  std::vector<StoredCheckpoint> checkpoints = list_checkpoints(folder, chosen);
-  const std::vector<std::string> kept = kept_checkpoints(checkpoints, rules);
-  std::erase_if(checkpoints, [&](const StoredCheckpoint& checkpoint) {
-    return std::ranges::find(kept, checkpoint.uuid) != kept.end();
-  });
-  remove_all(*chosen, folder, checkpoints);
+  std::vector<std::vector<StoredCheckpoint>> of_folders;
+  std::vector<StoredCheckpoint> all;
+  for (const std::string& folder : folders) {
+    const auto& its = of_folders.emplace_back(list_checkpoints(folder, chosen));
+    all.insert(all.end(), its.begin(), its.end());
+  }
+  const std::vector<std::string> kept = kept_checkpoints(all, rules);
   std::vector<std::string> removed;
-  for (const StoredCheckpoint& checkpoint : checkpoints) removed.push_back(checkpoint.uuid);
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    std::erase_if(of_folders[i], [&](const StoredCheckpoint& checkpoint) {
+      return std::ranges::find(kept, checkpoint.uuid) != kept.end();
+    });
+    remove_all(*chosen, folders[i], of_folders[i]);
+    for (const StoredCheckpoint& checkpoint : of_folders[i]) removed.push_back(checkpoint.uuid);
+  }
   return removed;
 }
 
@@ -178,7 +190,7 @@ CheckpointContext::CheckpointContext(const ClusterInfo& info, std::shared_ptr<Vf
       is_chief_(is_chief) {
   if (!is_chief_) return;
   files_->make_folders(folder_, true);
-  // What an interrupted program of this trial left.
+  // Removes unfinished checkpoints of an interrupted run of this trial.
   for (const std::string& name : files_->list(folder_))
     if (name.starts_with(unfinished_name()) && name.size() == unfinished_name().size() + uuid_size)
       files_->remove_tree(folder_ + '/' + name);

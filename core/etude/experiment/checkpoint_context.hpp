@@ -8,6 +8,7 @@
 
 #include "etude/base/vfs.hpp"
 #include "etude/experiment/cluster_info.hpp"
+#include "etude/experiment/retention_rules.hpp"
 #include "etude/experiment/settings.hpp"
 
 namespace etude::experiment {
@@ -22,24 +23,11 @@ struct StoredCheckpoint {
   std::uint64_t serial = 0;
   /// The validation's value by which it is compared; none if there was no validation, or the value is not a number.
   std::optional<double> score = {};
-  /// What the trial has stored with it.
+  /// The metadata that the trial stored with it.
   Settings metadata = {};
 
   /// Whether it is the state of a training, from which fit continues. Others are those that the program made.
   bool is_training() const { return metadata.flag("training", false); }
-};
-
-/// Which checkpoints stay: the union of those that a rule keeps. Source: checkpoint_storage in the experiment
-/// configuration reference of Determined.
-struct RetentionRules {
-  /// The number of an experiment's checkpoints with the best scores that stay.
-  int save_experiment_best = 0;
-  /// The same for each trial.
-  int save_trial_best = 1;
-  /// The number of each trial's newest checkpoints that stay.
-  int save_trial_latest = 1;
-  /// Whether a lower score is better.
-  bool smaller_is_better = true;
 };
 
 /// The uuids of the checkpoints that the rules keep, in the order of `checkpoints`. Of equal scores the newer one of a
@@ -54,6 +42,9 @@ std::vector<StoredCheckpoint> list_checkpoints(const std::string& folder, const 
 /// Removes the checkpoints that the rules do not keep, of all trials in a folder, and returns their uuids: for the
 /// program that runs the experiment, when no trial is running.
 std::vector<std::string> collect_checkpoints(const std::string& folder, const RetentionRules& rules,
+                                             const std::shared_ptr<Vfs>& files = {});
+/// The same for trials with folders of their own.
+std::vector<std::string> collect_checkpoints(const std::vector<std::string>& folders, const RetentionRules& rules,
                                              const std::shared_ptr<Vfs>& files = {});
 
 class CheckpointContext;

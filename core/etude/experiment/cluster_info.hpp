@@ -4,8 +4,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "etude/base/vfs.hpp"
+#include "etude/experiment/retention_rules.hpp"
 #include "etude/experiment/settings.hpp"
 
 namespace etude::experiment {
@@ -22,7 +24,7 @@ struct TrialInfo {
   Settings hparams = {};
 };
 
-/// What the program that started this one has told it: the trial, and where its files are. Source:
+/// The information from the program that started this one: the trial, and the place of its files. Source:
 /// determined.ClusterInfo.
 struct ClusterInfo {
   /// The trial.
@@ -41,6 +43,12 @@ struct ClusterInfo {
   std::optional<std::string> metric = {};
   /// Whether less of it is better; none if the program decides that.
   std::optional<bool> smaller_is_better = {};
+  /// Which checkpoints stay; none if the program decides that.
+  std::optional<RetentionRules> retention = {};
+  /// The rank of this process among those of the trial, as far as `TF_CONFIG` says it.
+  int container_rank = 0;
+  /// The host names or addresses of these processes by their ranks, as far as `TF_CONFIG` lists them.
+  std::vector<std::string> container_addrs = {"127.0.0.1"};
   /// Whether no other program has started this one as a trial.
   bool detached = true;
 };
@@ -52,7 +60,8 @@ inline constexpr const char* trial_variable = "ETUDE_TRIAL";
 ///
 ///     {"trial_id": 3, "experiment_id": 1, "trial_seed": 7, "hparams": {"learning_rate": 0.1},
 ///      "latest_checkpoint": null, "storage": "search/trials/3", "checkpoint_storage": "search/checkpoints",
-///      "max_length": {"epochs": 10}, "metric": "loss", "smaller_is_better": true}
+///      "max_length": {"epochs": 10}, "metric": "loss", "smaller_is_better": true,
+///      "retention": {"save_experiment_best": 0, "save_trial_best": 1, "save_trial_latest": 1}}
 ///
 /// "trial_id", "hparams" and "storage" are required. Throws Error(io) if there is no such file, Error(data) for one
 /// that is not such an object. `files`: those that have the file; host().files if null. `trial_file`: the path of the

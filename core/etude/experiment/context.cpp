@@ -63,10 +63,12 @@ Context::Context(Config config)
       !workers_ || !workers_->elastic(), ErrorKind::value, where,
       "a trial in processes that may leave and join - expected processes that stay, because its chief writes the files "
       "- start them without --elastic.");
+  if (workers_) info.container_rank = workers_->rank();
   find_latest(info, checkpoint, workers_);
   if (metric_.starts_with("val_")) metric_.erase(0, 4);
   check(!metric_.empty(), ErrorKind::value, where,
         "an empty metric - expected the name of a value of the validation, such as \"loss\" - set it.");
+  if (info.retention) retention_ = *info.retention;
   if (info.smaller_is_better) retention_.smaller_is_better = *info.smaller_is_better;
   static_cast<void>(kept_checkpoints({}, retention_));  // refuses negative numbers
 }

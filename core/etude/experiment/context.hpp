@@ -36,7 +36,7 @@ struct Config {
   std::string trial_file = {};
   /// The folder of the trial's files, of a detached program.
   std::string storage = "experiment";
-  /// Which checkpoints stay.
+  /// Which checkpoints stay, unless the trial's file says that.
   RetentionRules retention = {};
   /// The name of the validation's value that decides which checkpoints are best, with or without "val_".
   std::string metric = "loss";

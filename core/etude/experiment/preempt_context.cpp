@@ -24,7 +24,10 @@ PreemptContext::PreemptContext(PreemptOptions options, std::shared_ptr<Vfs> file
       files_(std::move(files)),
       workers_(workers),
       train_(train),
-      termination_(watch(options_)) {}
+      termination_(watch(options_)) {
+  check(options_.every >= 1, ErrorKind::value, "preempt", "every = ", options_.every,
+        " - expected a number of calls of 1 or more - 1 is the default.");
+}
 
 bool PreemptContext::requested() {
   // Each is asked, because a Termination must know that its request was taken.
@@ -37,8 +40,10 @@ bool PreemptContext::requested() {
 bool PreemptContext::should_preempt() {
   const bool own = requested();
   if (!workers_) return own;
-  requested_ = std::ranges::any_of(workers_->all_gather(own ? 1 : 0), std::identity());
-  return requested_;
+  if (agreed_ || ++calls_ % options_.every != 0) return agreed_;
+  agreed_ = std::ranges::any_of(workers_->all_gather(own ? 1 : 0), std::identity());
+  requested_ = requested_ || agreed_;
+  return agreed_;
 }
 
 void PreemptContext::acknowledge() { train_.set_status("preempted"); }

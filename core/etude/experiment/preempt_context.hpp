@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -38,7 +39,7 @@ class InvalidHP : public Error {
   explicit InvalidHP(const std::string& message) : Error(ErrorKind::value, message) {}
 };
 
-/// How a trial is asked to end. Each is optional.
+/// How a trial is preempted. Each is optional.
 struct PreemptOptions {
   /// Watches for requests such as SIGTERM; host().watch_termination if empty.
   WatchTermination termination = {};
@@ -46,14 +47,18 @@ struct PreemptOptions {
   std::string file = {};
   /// A function that returns whether there is a request.
   std::function<bool()> requested = {};
+  /// With several processes: how many calls of should_preempt(), one after each step, there are for one in which they
+  /// ask each other. More saves time where steps are short, and ends a trial up to that many steps later.
+  std::int64_t every = 1;
 };
 
 /// Requests to end the trial early: Context::preempt. While it exists, a first SIGTERM does not end the process: the
-/// trial does, after it has stored a checkpoint. A second one ends the process at once. Source:
-/// determined.core.PreemptContext.
+/// trial does, after it has stored a checkpoint. One that comes a second or more later ends the process at
+/// once. Source: determined.core.PreemptContext.
 class PreemptContext {
  public:
-  /// `workers`: the processes of the trial; null for one. `train` gets the status.
+  /// `workers`: the processes of the trial; null for one. `train` gets the status. Throws Error(value) for `every`
+  /// below 1.
   PreemptContext(PreemptOptions options, std::shared_ptr<Vfs> files, Workers* workers, TrainContext& train);
 
   /// Whether the trial should end now. With several processes, all must call it after the same step, and all get the
@@ -71,6 +76,8 @@ class PreemptContext {
   TrainContext& train_;
   const std::unique_ptr<Termination> termination_;
   bool requested_ = false;
+  std::int64_t calls_ = 0;
+  bool agreed_ = false;  ///< whether one of several processes was asked
 };
 
 }  // namespace etude::experiment

@@ -22,7 +22,7 @@ struct Settings::Content {
   }
   [[noreturn]] void refuse(std::string_view name, const Json& value, const char* expected) const {
     fail(ErrorKind::value, where, '"', name, "\" = ", value.dump(), " - expected ", expected,
-         " - correct the value, or read it as what it is.");
+         " - correct the value, or read it by the function of its type.");
   }
 };
 

@@ -46,7 +46,7 @@ class TrainContext {
   void report_metrics(const std::string& group, std::int64_t steps_completed, const Logs& metrics);
   /// Reports which part of the trial is done. Throws Error(value) unless it is from 0 to 1.
   void report_progress(double progress);
-  /// Reports what the trial does, in a word or two.
+  /// Reports the state of the trial, in a word or two.
   void set_status(const std::string& status);
   /// Reports that the hyperparameters are invalid.
   void report_invalid_hp(const std::string& message);

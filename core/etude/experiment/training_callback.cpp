@@ -1,5 +1,6 @@
 #include "etude/experiment/training_callback.hpp"
 
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -52,12 +53,20 @@ Checkpoint with_config(Checkpoint state, const Model& model) {
 }  // namespace
 
 TrainingCallback::TrainingCallback(Context& context, TrainingOptions options)
-    : context_(context), options_(std::move(options)) {}
+    : context_(context), options_(std::move(options)), system_(options_.system_metrics_interval) {
+  const std::string& policy = options_.checkpoint_policy;
+  check(policy == "best" || policy == "all" || policy == "none", ErrorKind::value, where, "checkpoint_policy = \"",
+        policy, "\" - expected \"best\", \"all\" or \"none\" - choose one of them.");
+  check(options_.system_metrics_interval >= 0, ErrorKind::value, where,
+        "system_metrics_interval = ", options_.system_metrics_interval,
+        " - expected 0 seconds or more - 0 reports none.");
+}
 
 void TrainingCallback::acquire() {
   Workers* const others = model().strategy()->others();
   check(!others || others == context_.workers(), ErrorKind::state, where,
-        "a model of several processes, which the context does not know - expected a context that was made in the "
+        "a model of several processes with a context from outside its strategy's scope - expected a context that was "
+        "made in the "
         "strategy's scope - call init() there.");
   for (const CallbackPtr& callback : model().training()->callbacks())
     check(callback.get() == this || (!dynamic_cast<const BackupAndRestore*>(callback.get()) &&
@@ -102,6 +111,7 @@ void TrainingCallback::on_train_begin(Logs&) {
   stored_steps_ = -1;
   stored_.clear();
   unsaved_.reset();
+  best_.reset();
   if (!loaded_) return;
   if (continues_) {
     context_.train.continue_reports();
@@ -127,6 +137,7 @@ void TrainingCallback::on_train_batch_end(std::int64_t, Logs& logs) {
   stopped_ = model().stop_training;
   const std::int64_t before = std::exchange(steps_, steps());
   if (due(options_.report_freq, before, steps_)) context_.train.report_metrics("training", steps_, logs);
+  if (const std::optional<Logs> usage = system_.next()) context_.train.report_metrics("system", steps_, *usage);
   const bool ends = context_.preempt.should_preempt();
   const bool is_due = options_.checkpoint_freq && due(*options_.checkpoint_freq, before, steps_);
   if ((is_due || stopped_ || ends) && context_.is_chief())
@@ -169,17 +180,27 @@ void TrainingCallback::on_epoch_end(int epoch, Logs& logs) {
   if (!validation.empty()) report("validation", validation);
   if (params().epochs > epoch) context_.train.report_progress(static_cast<double>(epoch + 1) / params().epochs);
   const bool ends = context_.preempt.should_preempt();
-  if (context_.is_chief()) keep(logs, score);
+  const bool stores = wanted(score);
+  if (context_.is_chief()) keep(logs, score, stores);
   if (ends) end();
 }
 
-/// Stores the state at the end of an epoch, or keeps it until the next one.
-void TrainingCallback::keep(const Logs& logs, std::optional<double> score) {
+/// Whether the policy wants a checkpoint after a validation with that metric.
+bool TrainingCallback::wanted(std::optional<double> score) {
+  if (!score) return false;
+  const bool is_best =
+      std::isfinite(*score) && (!best_ || (context_.retention().smaller_is_better ? *score < *best_ : *score > *best_));
+  if (is_best) best_ = score;
+  return options_.checkpoint_policy == "all" || (is_best && options_.checkpoint_policy == "best");
+}
+
+/// Stores the state at the end of an epoch if that is `wanted`, or due, or keeps it until the next one.
+void TrainingCallback::keep(const Logs& logs, std::optional<double> score, bool wanted) {
   if (stored_steps_ == steps_ && score) context_.checkpoint.set_score(stored_, score);
   // If the epoch was stopped, the state after its last step was stored, and stays the newest.
   if (stopped_) return;
   Checkpoint state = training_state(*model().training(), TrainingMoment::epoch_end, logs);
-  if (each_epoch(options_.checkpoint_freq))
+  if (each_epoch(options_.checkpoint_freq) || (wanted && stored_steps_ != steps_))
     store(std::move(state), score);
   else
     unsaved_ = {std::move(state), score};
@@ -210,6 +231,14 @@ void TrainingCallback::on_train_end(Logs&) {
   if (unsaved_) store(std::move(unsaved_->state), unsaved_->score);
   if (context_.is_chief()) context_.checkpoint.collect(context_.retention());
 }
+
+CallbackState TrainingCallback::state() const {
+  CallbackState state("TrainingCallback");
+  state.set("best", best_);
+  return state;
+}
+
+void TrainingCallback::restore(const CallbackState& state) { best_ = state.number_if("best"); }
 
 void TrainingCallback::release() noexcept {
   loaded_.reset();

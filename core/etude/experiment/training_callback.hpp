@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "etude/experiment/detail/system_metrics.hpp"
 #include "etude/experiment/training_options.hpp"
 #include "etude/saving/checkpoint.hpp"
 #include "etude/training/callback.hpp"
@@ -25,7 +26,8 @@ class Context;
 /// checkpoints at the end of epochs only.
 class TrainingCallback : public Callback {
  public:
-  /// The context must outlive it.
+  /// The context must outlive it. Throws Error(value) for an unknown checkpoint_policy, and for a
+  /// negative system_metrics_interval.
   explicit TrainingCallback(Context& context, TrainingOptions options = {});
 
   /// Loads the checkpoint. Throws Error(value) if there is none of that uuid, Error(data) for one that holds no state
@@ -40,6 +42,8 @@ class TrainingCallback : public Callback {
   void on_train_batch_end(std::int64_t batch, Logs& logs) override;
   void on_test_begin(Logs&) override;
   void on_test_batch_end(std::int64_t batch, Logs&) override;
+  CallbackState state() const override;
+  void restore(const CallbackState& state) override;
   PendingPtr take_pending() override { return std::move(pending_); }
   bool runs_last() const override { return true; }
   void release() noexcept override;
@@ -54,7 +58,8 @@ class TrainingCallback : public Callback {
   void load();
   std::int64_t steps() const;
   std::optional<double> score_in(const Logs& validation) const;
-  void keep(const Logs& logs, std::optional<double> score);
+  bool wanted(std::optional<double> score);
+  void keep(const Logs& logs, std::optional<double> score, bool wanted);
   void store(Checkpoint state, std::optional<double> score);
   [[noreturn]] void end();
 
@@ -71,6 +76,9 @@ class TrainingCallback : public Callback {
   /// Whether the epoch was stopped before its last step, and whether a step of it has run.
   bool stopped_ = false, stepped_ = false;
   std::optional<Unsaved> unsaved_;
+  /// The best metric of all validations.
+  std::optional<double> best_;
+  SystemMetrics system_;
 };
 
 }  // namespace etude::experiment

@@ -191,8 +191,8 @@ Value Graph::all_reduced(const Variable& variable, Value value) {
   }
   if (!varies(value.id())) return value;
   check(variable.aggregation() == Aggregation::mean, ErrorKind::state, "Variable \"" + variable.name() + '"',
-        "assigned what differs between ", shard_.replicas,
-        " replicas - expected the same for all - join it with ops::all_reduce, or make the variable with an "
+        "assigned a Value that differs between ", shard_.replicas,
+        " replicas - expected the same for all - all-reduce it by ops::all_reduce, or make the variable with an "
         "Aggregation.");
   Value part = constant(1.0 / shard_.replicas, value.dtype());
   if (value.shape().rank() > 0) part = append(op::Broadcast{value.shape()}, {part});

@@ -43,7 +43,7 @@ class Value {
   NodeId id() const { return id_; }
   /// The graph that it belongs to.
   Graph& graph() const { return *graph_; }
-  /// Whether it is a Value at all.
+  /// Whether it is not empty.
   explicit operator bool() const { return graph_ != nullptr; }
   friend bool operator==(const Value&, const Value&) = default;
 
@@ -88,7 +88,7 @@ class Outputs : public std::vector<Value> {
 
 /// The shard of a batch that is traced: the number of replicas, the rows in this shard, and the rows of the batch.
 struct Shard {
-  /// How many replicas have a part of the batch.
+  /// The number of replicas that have a part of the batch.
   int replicas = 1;
   /// The rows of this part, and of the whole batch.
   std::int64_t rows = 0, batch = 0;
@@ -105,7 +105,7 @@ struct Shard {
 struct ExpectedRange {
   /// The node of the numbers.
   NodeId numbers;
-  /// How many numbers there are to choose from.
+  /// The number of valid numbers.
   std::int64_t count;
   std::string where;                         ///< the name of the layer or loss in errors
   const char *what, *of, *advice;            ///< "label", "classes", the advice
@@ -129,7 +129,7 @@ class Graph {
   /// Whether a graph is being traced on this thread.
   static bool tracing();
 
-  /// Which part of the batch the trace is about.
+  /// The part of the batch that is traced.
   const Shard& shard() const { return shard_; }
   /// Whether products of half precision stay such nodes.
   bool multiplies_halves() const { return multiplies_halves_; }
@@ -142,7 +142,7 @@ class Graph {
   /// is rounded. Only ops that move elements, and products on devices that support them, read half precision directly.
   Value append(Op op, std::span<const Value> inputs);
   Value append(Op op, std::initializer_list<Value> inputs);
-  /// What the host gives at each step.
+  /// A Value that the host provides at each step.
   Value input(const Shape& shape, DType dtype);
   /// In half precision, the nearest representable number.
   Value constant(double value, DType dtype, const Shape& shape = {});
@@ -159,16 +159,16 @@ class Graph {
   };
   /// Throws Error(state) for a Value of another trace.
   void add_loss(Value loss, const void* layer = nullptr);
-  /// What add_loss was given in this trace.
+  /// The losses that were passed to add_loss in this trace.
   std::vector<AddedLoss>& added_losses() { return added_losses_; }
   /// The layer whose call is traced; of nested calls, the outermost. Null outside of calls.
   const void* entry() const { return entry_; }
-  /// Sets what entry() gives.
+  /// Sets the result of entry().
   void set_entry(const void* layer) { entry_ = layer; }
 
   /// The host checks the range of its own numbers. The first range of a Value counts.
   void expect(ExpectedRange range) { expected_.push_back(std::move(range)); }
-  /// What expect was given in this trace.
+  /// The ranges that were passed to expect in this trace.
   const std::vector<ExpectedRange>& expected() const { return expected_; }
 
   /// The variable's current Value.
@@ -176,7 +176,7 @@ class Graph {
   /// The number of reads of the user's own variables so far; take_free_reads() removes and returns the variables after
   /// the first `first` of them.
   std::size_t free_reads() const { return free_reads_.size(); }
-  /// Gives and forgets those from number `first` on.
+  /// Removes and returns those from number `first` on.
   std::vector<Variable> take_free_reads(std::size_t first);
   /// Values that vary between replicas are aggregated by the variable's Aggregation. Throws Error(state) if the
   /// aggregation is none.

@@ -43,7 +43,7 @@ class Variable {
   static Variable unset(std::string name, const Shape& shape, DType dtype, bool trainable,
                         Aggregation aggregation = Aggregation::none);
 
-  /// What it is called.
+  /// Its name.
   const std::string& name() const { return state_->name; }
   /// Its extents.
   const Shape& shape() const { return state_->shape; }
@@ -51,7 +51,7 @@ class Variable {
   DType dtype() const { return state_->dtype; }
   /// Whether optimizers update it.
   bool trainable() const { return state_->trainable; }
-  /// Sets what trainable() gives.
+  /// Sets the result of trainable().
   void set_trainable(bool trainable) { state_->trainable = trainable; }
   /// Its constraint; null if it has none.
   const std::shared_ptr<const VariableConstraint>& constraint() const { return state_->constraint; }
@@ -59,7 +59,7 @@ class Variable {
   void set_constraint(std::shared_ptr<const VariableConstraint> constraint) {
     state_->constraint = std::move(constraint);
   }
-  /// How what replicas assign becomes one value.
+  /// How the values that replicas assign become one value.
   Aggregation aggregation() const { return state_->aggregation; }
   /// The number of elements.
   std::int64_t size() const { return shape().size(); }
@@ -76,7 +76,7 @@ class Variable {
 
   /// The number of its storages, one per replica, set by `flatten`.
   int replicas() const { return static_cast<int>(state_->storages.size()); }
-  /// Where a replica's bytes lie.
+  /// The storage of a replica's bytes.
   const std::shared_ptr<Storage>& storage(int replica = 0) const {
     return state_->storages[static_cast<std::size_t>(replica)];
   }
@@ -91,15 +91,15 @@ class Variable {
   /// Whether a layer, metric or optimizer made it. Other variables are the user's: a layer whose call() reads one
   /// tracks it.
   bool managed() const { return state_->managed; }
-  /// Says that a layer, metric or optimizer made it.
+  /// Marks it as made by a layer, metric or optimizer.
   void set_managed() { state_->managed = true; }
   /// The number of variables that were made before it.
   std::uint64_t serial() const { return state_->serial; }
-  /// How many variables have been made.
+  /// The number of variables that were made so far.
   static std::uint64_t count();
   /// Its identity: equal for handles of the same variable.
   const void* id() const { return state_.get(); }
-  /// Whether it is a variable at all.
+  /// Whether it refers to a variable.
   explicit operator bool() const { return state_ != nullptr; }
   friend bool operator==(const Variable& a, const Variable& b) { return a.state_ == b.state_; }
 

@@ -5,7 +5,7 @@
 
 namespace etude {
 
-/// The rows of what MultiHeadAttention and GroupedQueryAttention have in common, from the dropout on.
+/// The rows of the options that MultiHeadAttention and GroupedQueryAttention share, from the dropout on.
 template <class Options> constexpr auto attention_fields() {
   constexpr auto axes = [] {
     if constexpr (requires { &Options::attention_axes; })

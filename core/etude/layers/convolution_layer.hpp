@@ -20,13 +20,13 @@ template <class Options> constexpr auto window_fields() {
       option<&Options::data_format>("\"channels_last\" or \"channels_first\": the position of the channels."),
       option<&Options::dilation_rate>("Distance between the elements of the window, or one number for all axes."));
 }
-/// The rows of what follows a convolution.
+/// The rows of the options of bias and activation.
 template <class Options> constexpr auto result_fields() {
   return option_rows(option<&Options::activation>("Function applied to the result, by name or as a function."),
                      option<&Options::use_bias>("Whether a bias is added."));
 }
 
-/// What all convolutions have in common: the window, the order of the data, a bias and an activation. Throws
+/// The base of all convolutions: the window, the order of the data, a bias and an activation. Throws
 /// Error(value) for numbers below 1 or another count of them, strides together with dilation, and for another
 /// padding, data_format or activation; Error(shape) for inputs of another rank, for channels that it was not built for,
 /// and for windows larger than the input. Source: keras/src/layers/convolutional/base_conv.py.

@@ -107,9 +107,9 @@ struct ImageUpSamplingOptions {
   }
 };
 
-/// What changes the extents of spatial axes, each by itself: [batch, .., channels] -> [batch, .., channels], or with
-/// the channels second if data_format is "channels_first". Throws Error(value) for another data_format, Error(shape)
-/// for inputs of another rank.
+/// The base of layers that change the extents of spatial axes, each independently: [batch, .., channels] -> [batch, ..,
+/// channels], or with the channels second if data_format is "channels_first". Throws Error(value) for another
+/// data_format, Error(shape) for inputs of another rank.
 class ExtentLayer : public Layer {
  public:
   Value call(Value x, bool training) final;

@@ -16,7 +16,7 @@ namespace etude {
 /// The columns of a table by their names, strings or numbers: each [rows] or [rows, 1]; or those of one row, scalars.
 using FeatureColumns = std::map<std::string, StringsOrTensor>;
 
-/// What a FeatureSpace makes of a column: a type, or a layer that preprocesses it.
+/// The encoding of a column by a FeatureSpace: a type, or a layer that preprocesses it.
 struct Feature {
   /// "float", "float_normalized", "float_rescaled", "float_discretized", "integer_categorical", "string_categorical",
   /// "integer_hashed" or "string_hashed".
@@ -31,7 +31,7 @@ struct Feature {
   std::optional<std::int64_t> max_tokens = {};
   /// Indices of unknown categories.
   std::int64_t num_oov_indices = 1;
-  /// Factor of rescaled columns, and what is added after it.
+  /// Factor of rescaled columns, and the number that is added after it.
   double scale = 1, offset = 0;
   /// A layer, instead of a type. It needs an output_mode; for "one_hot" it makes indices or bins.
   LayerPtr preprocessor = {};
@@ -74,7 +74,7 @@ struct FeatureCross {
 
 /// The options of a FeatureSpace.
 struct FeatureSpaceOptions {
-  /// What is made of each column, by its name.
+  /// The encoding of each column, by its name.
   std::map<std::string, Feature> features = {};
   /// "concat": one tensor; "dict": one for each feature.
   std::string output_mode = "concat";
@@ -93,7 +93,7 @@ struct FeatureSpaceOptions {
   }
 };
 
-/// What a FeatureSpace consists of, as to_json() writes it.
+/// The contents of a FeatureSpace, as to_json() writes them.
 struct FeatureParts {
   /// A column, and the feature that is made of it.
   struct Column {
@@ -141,7 +141,7 @@ class FeatureSpace : public std::enable_shared_from_this<FeatureSpace> {
     for (const FeatureColumns& batch : batches) update_state(batch);
     finalize_state();
   }
-  /// The first step of adapt: forgets all data.
+  /// The first step of adapt: discards all data.
   void reset_state();
   /// The second step, for each batch.
   void update_state(const FeatureColumns& batch);
@@ -163,7 +163,7 @@ class FeatureSpace : public std::enable_shared_from_this<FeatureSpace> {
 
   /// The inputs of a functional model, [batch, 1], by the names of the features, which are theirs.
   std::map<std::string, SymbolicTensor> get_inputs();
-  /// What operator() computes, of these inputs, as a part of a functional model. Throws as operator() does, and
+  /// The computation of operator(), from these inputs, as a part of a functional model. Throws as operator() does, and
   /// Error(value) for features of strings, hashed features and crosses, which are encoded on the host.
   SymbolicTensor get_encoded_features();
 

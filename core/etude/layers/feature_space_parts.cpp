@@ -13,7 +13,7 @@ FeatureSpaceOptions options_of(const FeatureParts& parts) {
   return options;
 }
 
-/// The door of the part of the WebAssembly module that has the class; bindings/parts.mjs names it.
+/// The entry point of the WebAssembly module's part that has the class; bindings/parts.mjs lists it.
 std::shared_ptr<FeatureSpace> make_space(const FeatureParts& parts) { return std::make_shared<FeatureSpace>(parts); }
 
 }  // namespace

@@ -28,7 +28,7 @@ class GlobalPooling : public Layer {
   Value call(Value x, bool training) final;
 
  protected:
-  /// What is computed of all elements of a channel.
+  /// The reduction of all elements of a channel.
   enum class Kind : std::uint8_t { max, average };
   /// Of a class with `rank` spatial axes.
   GlobalPooling(const ClassEntry& entry, const GlobalPoolingOptions& options, std::size_t rank, Kind kind);

@@ -55,7 +55,7 @@ Value value_along(const Variable& weight, const Shape& along, const Shape& input
   return ops::reshape(Graph::current().read(weight), along);
 }
 
-/// The square roots of what another initializer creates.
+/// The square roots of the values of another initializer.
 class SquareRoots : public Initializer {
  public:
   explicit SquareRoots(InitializerPtr squares) : squares_(std::move(squares)) {}

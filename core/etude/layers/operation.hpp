@@ -40,7 +40,7 @@ class SymbolicOperand {
   /// A constant of the model.
   SymbolicOperand(const Tensor& constant) : operand_(constant) {}
 
-  /// What it is.
+  /// The tensor, number or constant.
   const std::variant<SymbolicTensor, double, Tensor>& get() const { return operand_; }
 
  private:

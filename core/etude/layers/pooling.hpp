@@ -38,7 +38,7 @@ class PoolingLayer : public Layer {
   Value call(Value x, bool training) final;
 
  protected:
-  /// What is computed of the elements of a window.
+  /// The reduction of the elements of a window.
   enum class Kind : std::uint8_t { max, average };
   /// Of a class with `rank` spatial axes.
   PoolingLayer(const ClassEntry& entry, PoolingOptions options, std::size_t rank, Kind kind);

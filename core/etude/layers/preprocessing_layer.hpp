@@ -25,7 +25,7 @@ class PreprocessingLayer : public Layer {
 
   /// Whether data sets the state: not if the options do.
   virtual bool adapts() const = 0;
-  /// The first step of adapt: forgets all data. Throws as adapt does.
+  /// The first step of adapt: discards all data. Throws as adapt does.
   virtual void reset_state() = 0;
   /// The second step, for each batch: adds its numbers.
   virtual void update_state(const Tensor& batch) = 0;

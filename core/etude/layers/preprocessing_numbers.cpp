@@ -27,7 +27,7 @@ std::vector<std::ptrdiff_t> Normalization::kept_axes(const Shape& input_shape) c
   for (const std::int64_t given : options_.axis.all()) {
     const auto axis = static_cast<std::ptrdiff_t>(input_shape.axis(static_cast<std::ptrdiff_t>(given), where()));
     check(axis > 0, ErrorKind::shape, where(), "axis = ", options_.axis, " for input of shape ", input_shape,
-          " - expected an axis behind that of the batch - set axis, to none for one mean of all.");
+          " - expected an axis behind that of the batch - set axis, or none for one mean of all numbers.");
     if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
   }
   std::ranges::sort(axes);

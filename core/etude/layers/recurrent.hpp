@@ -90,7 +90,7 @@ class Recurrent : public Layer {
   virtual std::shared_ptr<Recurrent> copy(bool go_backwards, const std::string& name) const = 0;
   /// Sets whether the output of masked steps is 0. Takes effect at the next trace; a config has the option.
   void set_zero_output_for_mask(bool zero) { options_.zero_output_for_mask = zero; }
-  /// What computes one step.
+  /// The cell, which computes one step.
   const std::shared_ptr<RnnCell>& cell() const { return cell_; }
   /// Whether steps run from the last to the first.
   bool goes_backwards() const { return options_.go_backwards; }

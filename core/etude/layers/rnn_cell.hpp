@@ -41,7 +41,7 @@ class RnnCell : public Layer {
 
   /// The results of a step.
   struct Step {
-    /// What the step returns, [batch, ..].
+    /// The output of the step, [batch, ..].
     Value output;
     /// The states after the step, as many as before it and of the same shapes.
     std::vector<Value> states;

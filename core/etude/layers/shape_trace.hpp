@@ -10,7 +10,7 @@ namespace etude {
 /// nothing is computed. So extents may be large samples of those that are not known yet.
 class ShapeTrace {
  public:
-  /// What such calls are for.
+  /// The purpose of such calls.
   enum class Pass : std::uint8_t {
     none,   ///< The calls are not within a ShapeTrace.
     trial,  ///< The shapes of variables, which get no values, and are discarded.

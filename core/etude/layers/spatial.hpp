@@ -10,7 +10,7 @@
 #include "etude/graph/graph.hpp"
 #include "etude/graph/window.hpp"
 
-/// What layers over one to three spatial axes have in common. `where` names the layer in errors.
+/// Functions of layers over one to three spatial axes. `where` names the layer in errors.
 namespace etude::spatial {
 
 /// One number for each spatial axis, in the order depth, height, width; a layer of fewer axes has 1 in front.

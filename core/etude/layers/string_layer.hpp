@@ -72,7 +72,7 @@ class VocabularyLayer : public StringLayer {
 
   /// Whether data sets the vocabulary: not if the options do.
   bool adapts() const { return adapts_; }
-  /// The first step of adapt: forgets all data. Throws as adapt does.
+  /// The first step of adapt: discards all data. Throws as adapt does.
   void reset_state();
   /// The second step, for each batch: counts its tokens.
   void update_state(const Strings& batch);

@@ -79,7 +79,7 @@ MetricPtr best_at(const char* what, double bound, Figure bounded, Figure figure,
 
 // ---- Areas ----
 
-/// What Keras spells in two ways: "ROC" and "roc".
+/// Names that Keras spells in two ways: "ROC" and "roc".
 std::size_t choice_of(const AUCOptions& options, const char* what, const std::string& given,
                       std::initializer_list<const char*> names) {
   const auto lower = [](std::string text) {

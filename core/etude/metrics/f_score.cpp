@@ -52,7 +52,7 @@ class FScoreMetric : public Metric {
     }
   }
 
-  /// 0 before the first batch has told the number of classes.
+  /// 0 until the first batch sets the number of classes.
   Value result() const override {
     const FloatxScope scope(dtype());
     if (variables().empty()) return ops::full({}, 0);

@@ -13,7 +13,7 @@ namespace {
 /// The number of an entry in the confusion matrix is an int32.
 constexpr std::int64_t most_classes = 46340;
 
-/// What they are made of; with a threshold, predictions are probabilities of class 1.
+/// Their inputs; with a threshold, predictions are probabilities of class 1.
 struct Settings {
   IoUOptions options;
   std::optional<double> threshold = {};

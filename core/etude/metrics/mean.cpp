@@ -22,7 +22,7 @@ Value weights_of(Value sample_weight, const Shape& shape) {
 class QuotientOfSums : public Metric {
  public:
   using Metric::Metric;
-  /// 0 before the first batch has told the shape.
+  /// 0 until the first batch sets the shape.
   Value result() const override {
     const FloatxScope scope(dtype());
     if (!total_) return ops::full({}, 0);

@@ -54,7 +54,7 @@ class R2ScoreMetric : public Metric {
     add(samples_, ops::full({}, static_cast<double>(shape[0])));
   }
 
-  /// 0 before the first batch has told the number of outputs.
+  /// 0 until the first batch sets the number of outputs.
   Value result() const override {
     const FloatxScope scope(dtype());
     if (!sum_) return ops::full({}, 0);

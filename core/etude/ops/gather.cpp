@@ -24,7 +24,7 @@ Meta op::Gather::infer(Operands x) const {
 
 Meta op::ScatterAdd::infer(Operands x) const {
   check_indices("ScatterAdd", x[1]);
-  check(rows >= 0, ErrorKind::shape, "ScatterAdd", rows, " rows - expected 0 or more - say how many there are.");
+  check(rows >= 0, ErrorKind::shape, "ScatterAdd", rows, " rows - expected 0 or more - pass the number of rows.");
   check(is_floating(x[0].dtype()), ErrorKind::dtype, "ScatterAdd", "numbers of dtype ", x[0].dtype(),
         " - expected floats - cast them.");
   const std::size_t rank = x[1].shape().rank();

@@ -67,7 +67,7 @@ Meta op::PoolScatter::infer(Operands x) const {
   check_float(x[0], "PoolScatter");
   const Shape expected = pooled(shape, window, "PoolScatter");
   check(x[0].shape() == expected, ErrorKind::shape, "PoolScatter", "dy of shape ", x[0].shape(), " - expected ",
-        expected, ", what the window makes of ", shape, " - pass the gradient of PoolGather's result.");
+        expected, ", the result of the window on ", shape, " - pass the gradient of PoolGather's result.");
   check_index(x[1], expected, window, "PoolScatter");
   return {shape, x[0].dtype()};
 }

@@ -31,7 +31,7 @@ Meta op::Slice::infer(Operands x) const {
   Shape shape = x[0].shape();
   check(axis < shape.rank() && first >= 0 && count >= 0 && first <= shape[axis] && count <= shape[axis] - first,
         ErrorKind::shape, "Slice", count, " entries from ", first, " on of axis ", int{axis}, " of shape ", shape,
-        " - expected entries that are there - check the range.");
+        " - expected existing entries - check the range.");
   shape[axis] = count;
   return {shape, x[0].dtype()};
 }

@@ -12,7 +12,7 @@ class Optimizer;
 /// process that updates the variables.
 class GivenGradients {
  public:
-  /// What an optimizer was given.
+  /// A variable and its gradient, as an optimizer got them.
   struct Entry {
     /// The optimizer.
     const Optimizer* optimizer;
@@ -31,7 +31,7 @@ class GivenGradients {
   /// That of this thread, or null.
   static GivenGradients* current();
 
-  /// What was collected.
+  /// The collected gradients.
   std::vector<Entry> entries = {};
 
  private:

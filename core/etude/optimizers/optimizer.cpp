@@ -218,7 +218,7 @@ Value Optimizer::scale_loss(Value loss) {
 void Optimizer::scale_loss_dynamically(double initial_scale, std::int64_t growth_steps) {
   check(!options_.loss_scale_factor, ErrorKind::value, name(),
         "loss_scale_factor = ", options_.loss_scale_factor.value_or(1),
-        " and a dynamic loss scale - expected one of both - omit loss_scale_factor.");
+        " and a dynamic loss scale - expected only one of them - omit loss_scale_factor.");
   loss_scale_.emplace(name(), initial_scale, growth_steps);
 }
 

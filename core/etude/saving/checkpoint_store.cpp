@@ -10,22 +10,19 @@
 #include "etude/base/host.hpp"
 #include "etude/saving/detail/checkpoint_format.hpp"
 #include "etude/saving/detail/checkpoint_writes.hpp"
+#include "etude/saving/detail/file_format.hpp"
 
 namespace etude {
 namespace {
 
 constexpr std::string_view checkpoint_begin = "ckpt-", temporary_begin = ".tmp-";
 
-std::string text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// Throws for damaged checkpoints, and for those that only a newer library can read.
 Manifest manifest_of(Vfs& files, const std::string& folder) {
   const std::string path = folder + '/' + std::string(manifest_name);
   check(files.exists(path), ErrorKind::data, "checkpoint", '"', path,
         "\" is missing - expected one in every checkpoint - remove the folder if it is no checkpoint.");
-  return parse_manifest(text_of(files.read(path)), path);
+  return parse_manifest(json_text_in(*files.source(path), path), path);
 }
 
 void refuse_newer(const Manifest& manifest, const std::string& folder) {
@@ -66,6 +63,28 @@ OpenCheckpointFile reader_of(Vfs& files, const std::string& folder) {
 
 Checkpoint load(Vfs& files, const Found& found) {
   return parse_checkpoint(found.manifest, reader_of(files, found.folder), found.folder);
+}
+
+/// What `read` returns for the newest undamaged checkpoint of a folder; nothing if there is none. It throws for those
+/// that are damaged.
+template <class Result, class Read>
+std::optional<Result> newest(Vfs& files, const std::string& folder, const TextSink& warn, Read&& read) {
+  if (files.kind(folder) == PathKind::none) return {};
+  std::string first;
+  const auto damaged = [&](const Error& error) {
+    if (first.empty()) first = error.what();
+    print_warning(warn, std::string("a checkpoint was skipped: ") + error.what());
+  };
+  for (const Found& found : scan(files, folder, damaged)) {
+    try {
+      return read(found);
+    } catch (const Error& error) {
+      damaged(error);
+    }
+  }
+  check(first.empty(), ErrorKind::data, "checkpoint", "no checkpoint in \"", folder,
+        "\" is undamaged - expected at least one - restore the folder, or use another; the first error: ", first);
+  return {};
 }
 
 void copy(const Tensor& from, Tensor& to) {
@@ -258,22 +277,14 @@ std::vector<std::string> CheckpointStore::list() {
 std::optional<Checkpoint> load_newest_checkpoint(const std::string& folder, const std::shared_ptr<Vfs>& files,
                                                  const TextSink& warn) {
   const std::shared_ptr<Vfs> chosen = vfs_or_host(files, "checkpoint");
-  if (chosen->kind(folder) == PathKind::none) return {};
-  std::string first;
-  const auto damaged = [&](const Error& error) {
-    if (first.empty()) first = error.what();
-    print_warning(warn, std::string("a checkpoint was skipped: ") + error.what());
-  };
-  for (const Found& found : scan(*chosen, folder, damaged)) {
-    try {
-      return load(*chosen, found);
-    } catch (const Error& error) {
-      damaged(error);
-    }
-  }
-  check(first.empty(), ErrorKind::data, "checkpoint", "no checkpoint in \"", folder,
-        "\" is undamaged - expected at least one - restore the folder, or use another; the first error: ", first);
-  return {};
+  return newest<Checkpoint>(*chosen, folder, warn, [&](const Found& found) { return load(*chosen, found); });
+}
+
+std::optional<std::vector<StoredTensor>> newest_stored_group(const std::string& folder, const std::string& group,
+                                                             Vfs& files) {
+  return newest<std::vector<StoredTensor>>(files, folder, {}, [&](const Found& found) {
+    return stored_group(found.manifest, group, reader_of(files, found.folder), found.folder);
+  });
 }
 
 Checkpoint load_checkpoint(const std::string& folder, const std::shared_ptr<Vfs>& files) {

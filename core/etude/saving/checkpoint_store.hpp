@@ -37,7 +37,8 @@ struct CheckpointStoreOptions {
 /// the checksums of all bytes with the manifest, picks the newest undamaged checkpoint, and warns about damaged ones.
 /// LATEST names the newest for people to read: loading does not rely on it.
 ///
-/// Only one store at a time may use a folder: it holds LOCK. The next save removes what an interrupted program left.
+/// Only one store at a time may use a folder: it holds LOCK. The next save removes the leftovers of an interrupted
+/// program.
 class CheckpointStore {
  public:
   /// Creates the folder. Throws Error(state) if another store, of this process or another, uses it; Error(io);

@@ -14,7 +14,7 @@ namespace etude {
 std::string to_json(const FeatureSpace& space, int indent = -1);
 
 /// The FeatureSpace of such a text, of Étude or of Keras. It encodes as the one that was written; one of Keras that has
-/// adapted adapts anew, except vocabularies and boundaries in the text. Throws Error(data) for other texts, and as
+/// adapted adapts again, except vocabularies and boundaries in the text. Throws Error(data) for other texts, and as
 /// from_json<Layer>() for its layers.
 std::shared_ptr<FeatureSpace> feature_space_from_json(std::string_view text);
 

@@ -67,16 +67,21 @@ ModelPtr without_values(const Json& json) {
   return model_from_json(json);
 }
 
+constexpr std::string_view expected =
+    "the folder of a saved model, a .keras file, an .h5 file of Keras 2, or a model.json of TensorFlow.js";
+
 /// A model that is a file, or that is missing and has a file's name.
 Task<ModelPtr> load_file(const std::string& path, FileFormat format, bool compile, Reading& reading) {
   const auto load = functions_of(format).load;
-  if (!load)
-    refuse_format(format, path, "load_model",
-                  "the folder of a saved model, a .keras file, an .h5 file of Keras 2, or a model.json of "
-                  "TensorFlow.js");
+  if (!load) refuse_format(format, path, "load_model", expected);
   const ModelPtr model = co_await load(path, compile, reading);
   clear_states(*model, "load_model");
   co_return model;
+}
+
+/// Whether a folder with this format has the files of another library, which say so better than a missing checkpoint.
+bool is_foreign(FileFormat format) {
+  return format == FileFormat::saved_model || format == FileFormat::tf_checkpoint || format == FileFormat::tfjs;
 }
 
 ModelPtr load_folder(const std::string& folder, bool compile, Reading& reading) {
@@ -86,7 +91,8 @@ ModelPtr load_folder(const std::string& folder, bool compile, Reading& reading) 
         "\" holds no model - expected a folder that Model::save wrote - check the path.");
   const Json config = parse_json(checkpoint->document("config"), folder + "/config.json");
   check(config.is_object() && config.contains("model"), ErrorKind::data, "load_model", '"', folder,
-        "\" holds a checkpoint without a model - expected one that Model::save wrote - load it by what wrote it.");
+        "\" holds a checkpoint without a model - expected one that Model::save wrote - load it with the API that saved "
+        "it.");
   const ModelPtr model = without_values(config["model"]);
   assign_all(named_weights(*model), take(*checkpoint, "model"), "load_model", reading.take_progress());
   assign_all(named_states(*model), take(*checkpoint, "states"), "load_model");
@@ -102,14 +108,14 @@ Task<ModelPtr> load_model_task(std::string folder, LoadModelOptions options) {
   check_is_path(folder, "load_model");
   Reading reading(vfs_or_host(options.files, "load_model"), options.progress);
   const PathKind kind = reading.files()->kind(folder);
-  if (kind == PathKind::folder) co_return load_folder(folder, options.compile, reading);
   FileFormat format = FileFormat::unknown;
   auto looking = [&] { format = format_of(folder, *reading.files()); };
   co_await reading.run(looking);
-  if (kind == PathKind::none && format == FileFormat::unknown) {
-    check_saves_to(folder, "load_model");
+  const bool is_missing = kind == PathKind::none && format == FileFormat::unknown;
+  if (is_missing) check_saves_to(folder, "load_model");
+  if (is_missing || (kind == PathKind::folder && !is_foreign(format)))
     co_return load_folder(folder, options.compile, reading);
-  }
+  if (kind == PathKind::folder) refuse_format(format, folder, "load_model", expected);
   co_return co_await load_file(folder, format, options.compile, reading);
 }
 
@@ -122,9 +128,23 @@ ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& op
                     {.compile = options.compile, .files = files_with("model", bytes), .progress = options.progress});
 }
 
-std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path) {
+Task<std::map<std::string, std::shared_ptr<StringLayer>>> load_string_layers_task(std::string path,
+                                                                                  LoadStringLayersOptions options) {
   check_is_path(path, "load_string_layers");
-  return functions_of(FileFormat::keras).load_strings(path);
+  Reading reading(vfs_or_host(options.files, "load_string_layers"));
+  std::map<std::string, std::shared_ptr<StringLayer>> layers;
+  auto loading = [&] { layers = functions_of(FileFormat::keras).load_strings(path); };
+  co_await reading.run(loading);
+  co_return layers;
+}
+
+std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path,
+                                                                       const LoadStringLayersOptions& options) {
+  return load_string_layers_task(path, options).get();
+}
+
+std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(std::span<const std::byte> bytes) {
+  return load_string_layers("model", {.files = files_with("model", bytes)});
 }
 
 ModelPtr model_from_json(std::string_view text) { return compiled_from_json(parse_json(text, "config")); }

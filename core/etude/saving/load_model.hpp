@@ -29,20 +29,26 @@ struct LoadModelOptions {
   }
 };
 
-/// Loads the model that Model::save wrote to a folder: its layers, created and built anew, their weights, which of them
-/// are trainable, and the state of their random draws. Or a model of Keras: a .keras file, or an .h5 file; its
-/// optimizer continues from its saved state, and random draws start anew. Or a model of layers of TensorFlow.js: a
-/// model.json, with its weights beside it; its optimizer starts anew. Nothing in the files is executed: they can only
-/// name Étude's classes and those of register_class(). No memory is allocated for weights before their shapes were
-/// compared with those in the files. Throws Error(io) if there is no such folder or file, Error(value) for other
-/// formats, with the way to convert them, and for places such as "localstorage://model", Error(data) for a folder or
-/// file that is damaged or holds no model.
+/// Loads the model that Model::save wrote to a folder: its layers, newly created and built, their weights, which of
+/// them are trainable, and the state of their random draws. Or a model of Keras: a .keras file, or an .h5 file; its
+/// optimizer continues from its saved state, and random draws start again. Or a model of layers of TensorFlow.js: a
+/// model.json, with its weights beside it; its optimizer starts from its initial state. Nothing in the files is
+/// executed: they can only name Étude's classes and those of register_class(). No memory is allocated for weights
+/// before their shapes were compared with those in the files. Throws Error(io) if there is no such folder or file,
+/// Error(value) for other formats, with the way to convert them, and for places such as "localstorage://model",
+/// Error(data) for a folder or file that is damaged or holds no model.
 ModelPtr load_model(const std::string& folder, const LoadModelOptions& options = {});
-/// The same as a coroutine, for files whose bytes must be awaited: those that throw BytesAwaited. They are asked for
+/// The same as a coroutine, for files whose bytes must be awaited: those that throw BytesAwaited. They are requested
 /// the bytes of one weight at a time.
 Task<ModelPtr> load_model_task(std::string folder, LoadModelOptions options);
 /// The same from the bytes of a .keras file, or of an .h5 file of Keras 2.
 ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& options = {});
+
+/// Options of load_string_layers.
+struct LoadStringLayersOptions {
+  /// The files that hold the model; host().files if null.
+  std::shared_ptr<Vfs> files = {};
+};
 
 /// The layers of strings in a .keras file, such as TextVectorization, with their vocabularies, by their names.
 /// load_model() leaves them out, because models in Étude have numbers only, with a warning: call them on the texts, and
@@ -52,7 +58,13 @@ ModelPtr load_model(std::span<const std::byte> bytes, const LoadModelOptions& op
 ///     const auto vectorize = load_string_layers("reviews.keras").at("text_vectorization");
 ///     const ModelPtr model = load_model("reviews.keras");
 ///     model->predict((*vectorize)(texts));
-std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path);
+std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(const std::string& path,
+                                                                       const LoadStringLayersOptions& options = {});
+/// The same as a coroutine, for files whose bytes must be awaited.
+Task<std::map<std::string, std::shared_ptr<StringLayer>>> load_string_layers_task(std::string path,
+                                                                                  LoadStringLayersOptions options);
+/// The same from the bytes of a .keras file.
+std::map<std::string, std::shared_ptr<StringLayer>> load_string_layers(std::span<const std::byte> bytes);
 
 /// The model of a text that to_json<Layer>() or Keras wrote, or of the model.json of a TensorFlow.js layers model, with
 /// new weights; compiled if the text says how. Throws as from_json<Layer>() does, Error(value) for a layer that is not

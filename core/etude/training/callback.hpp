@@ -53,7 +53,6 @@ enum class Needs : std::uint8_t {
 /// Hooks into fit, evaluate and predict. Logs are valid during their hook. Values that a hook writes into the logs of
 /// an epoch are visible to later callbacks and History. A hook that throws ends the loop and leaves the model
 /// unchanged. Source: keras/src/callbacks/callback.py.
-/// keras/src/callbacks/callback.py.
 class Callback {
  public:
   using Kind = Callback;

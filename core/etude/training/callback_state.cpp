@@ -28,7 +28,7 @@ bool CallbackState::contains(std::string_view name) const {
 const Tensor& CallbackState::tensor(std::string_view name) const {
   const auto found = std::ranges::find_if(entries_, [&](const auto& entry) { return entry.first == name; });
   check(found != entries_.end(), ErrorKind::data, kind_, "a state without \"", name,
-        "\" - expected the result of its state() - start the training anew, in another folder.");
+        "\" - expected the result of its state() - start the training again, in another folder.");
   return found->second;
 }
 

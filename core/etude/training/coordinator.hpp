@@ -20,7 +20,7 @@ namespace etude {
 struct ServerCluster {
   /// The addresses at which workers run functions, and at which parameter servers keep variables: "host:port".
   std::vector<std::string> workers, servers;
-  /// What this process is: "chief", which coordinates, "worker", or "ps", a parameter server.
+  /// The role of this process: "chief", which coordinates, "worker", or "ps", a parameter server.
   std::string task = "chief";
   /// Its place in the list of its addresses.
   int index = 0;
@@ -86,7 +86,7 @@ class ServerVariables {
   virtual void restore(const NamedTensors& state) = 0;
 };
 
-/// What a function of a worker can use. Source: tf.distribute.experimental.coordinator.
+/// The context of a function of a worker. Source: tf.distribute.experimental.coordinator.
 class WorkerContext {
  public:
   virtual ~WorkerContext() = default;
@@ -107,7 +107,7 @@ class WorkerContext {
 /// on another worker, if its worker fails.
 using WorkerFunction = std::function<std::vector<Tensor>(WorkerContext& worker, const std::vector<Tensor>& arguments)>;
 
-/// What the processes of a cluster run. It is the same in all of them.
+/// The program of the processes of a cluster. It is the same in all of them.
 struct ServerProgram {
   /// The functions that can be scheduled, by name.
   std::map<std::string, WorkerFunction> functions = {};
@@ -120,11 +120,11 @@ struct ServerProgram {
 
 /// How the processes of a cluster communicate.
 struct CoordinatorOptions {
-  /// How long a process may be silent, and how long the connection to a server may take. Then it is unavailable. The
-  /// transfer of the largest message must be shorter.
+  /// How long a process, or the network to it, may be silent, and how long the connection to a server may take. Then it
+  /// is unavailable. The transfer of the largest message must be shorter.
   std::chrono::milliseconds timeout = std::chrono::seconds(30);
   /// How long all workers may be unavailable before join() and fetch() throw; and how long workers and servers wait
-  /// for a coordinator.
+  /// for a coordinator after the end of their connection, or after `timeout` if the network to it is lost.
   std::chrono::milliseconds absence = std::chrono::minutes(5);
 };
 
@@ -146,7 +146,7 @@ struct PerWorkerDataset {
 /// The result of a scheduled function.
 class RemoteValue {
  public:
-  /// What the coordinator knows about the call.
+  /// The state of the call in the coordinator.
   struct State;
   /// A handle of that state.
   explicit RemoteValue(std::shared_ptr<State> state) : state_(std::move(state)) {}

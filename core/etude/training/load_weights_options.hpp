@@ -11,8 +11,9 @@
 
 namespace etude {
 
-/// Is told how many bytes of a model's weights were read, and how many there are to read: twice as many as the weights
-/// have if all are checked before the first is set. Those of a folder of Model::save come after its files were checked.
+/// A function that gets the number of bytes of a model's weights that were read, and the number of bytes to read: twice
+/// the size of the weights if all are checked before the first is set. For a folder of Model::save it is called after
+/// the files were checked.
 using LoadProgress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
 /// A rule by which load_weights renames the tensors of a file.

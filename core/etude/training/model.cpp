@@ -277,9 +277,10 @@ std::vector<std::string> Model::metrics_names() const {
   return result;
 }
 
-std::string Model::explain() const {
+std::string Model::explain(const ExplainOptions& options) const {
   for (const auto& function : {train_function_, test_function_, predict_function_})
-    if (function && function->plan()) return etude::explain(*function->plan());
+    if (function && function->plan())
+      return (options.passes ? function->explain_passes() + '\n' : "") + etude::explain(*function->plan());
   fail(ErrorKind::state, where(),
        "explain() before a step was compiled - expected fit, evaluate or predict to have run, "
        "and run_eagerly to be off - run such a loop first.");

@@ -61,6 +61,18 @@ struct SummaryOptions {
   }
 };
 
+/// Options of Model::explain.
+struct ExplainOptions {
+  /// Whether the text begins with the result of each pass of the compiler.
+  bool passes = false;
+
+  template <class O = ExplainOptions> static constexpr auto fields() {
+    return option_rows(
+        option<&O::passes>("Whether the text begins with the result of each pass of the compiler: nodes are \"%3\", "
+                           "groups \"#2\", blocks of memory \"&1\"."));
+  }
+};
+
 /// A layer that can be trained. Subclasses override `call`, and optionally `train_step` and similar functions:
 ///
 ///     StepLogs train_step(const StepData& data) override {
@@ -200,7 +212,7 @@ class Model : public Layer {
   /// The compiled step of fit, or of evaluate or predict if fit has not run: one line for each instruction, with its
   /// fused ops and its cost, and the total memory. Throws Error(state) before a step was compiled, and for a model that
   /// runs eagerly.
-  std::string explain() const;
+  std::string explain(const ExplainOptions& options = {}) const;
 
   /// Saves the model, its compile options and its optimizer's state to a folder of checkpoints, which holds one; or to
   /// one file, if the name ends with ".keras", which Keras 3 loads. Loading finds the previous model or this one,
@@ -223,10 +235,10 @@ class Model : public Layer {
   /// NumPy (.npz), files of Keras (.weights.h5, .keras, and .h5 of Keras 2), the model.json of TensorFlow.js, an index
   /// of several files, .weights.json of Keras and model.safetensors.index.json of Hugging Face, with these beside it,
   /// or a checkpoint of TensorFlow, "folder/ckpt" for the files folder/ckpt.index and so on, of a model of the same
-  /// layers. `options` rename tensors, and transpose those of PyTorch. Values of other dtypes are converted. Loading
-  /// sets all weights or none: throws Error(data) for a file that is damaged or has other tensors than the model,
-  /// Error(value) for other formats, with the way to convert them, Error(state) for a model that is not built,
-  /// Error(io).
+  /// layers. Or from a folder that save() wrote, or one of checkpoints: those of the newest one. `options` rename
+  /// tensors, and transpose those of PyTorch. Values of other dtypes are converted. Loading sets all weights or none:
+  /// throws Error(data) for a file that is damaged or has other tensors than the model, Error(value) for other formats,
+  /// with the way to convert them, Error(state) for a model that is not built, Error(io).
   void load_weights(const std::string& path, const LoadWeightsOptions& options = {}) {
     etude::load_weights(*this, path, options);
   }
@@ -246,7 +258,7 @@ class Model : public Layer {
   ///
   /// The number of rows may be any, unless input_signature sets it. Inputs and outputs have the model's names. Throws
   /// Error(value) for an op without a form in ONNX, such as a random draw, for a model that changes a variable when it
-  /// is called, or that computes otherwise for another number of rows, and for options that are not supported;
+  /// is called, or whose ops depend on the number of rows, and for options that are not supported;
   /// Error(state) for a model that is not built, for one whose inputs are not known, and in builds without protozero;
   /// Error(io).
   void export_model(const std::string& filepath, const ExportOptions& options = {}) {

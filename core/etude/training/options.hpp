@@ -92,7 +92,7 @@ struct CompileOptions {
         option<&O::loss_weights>("Weight of the loss of each output. Default: 1."),
         option<&O::metrics>("Metrics of the outputs, without sample weights."),
         option<&O::weighted_metrics>("Metrics of the outputs, weighted by sample_weight and class_weight."),
-        option<&O::run_eagerly>("Whether each step is traced anew, so that values can be read in it. This is slow."),
+        option<&O::run_eagerly>("Whether each step is traced again, so that values can be read in it. This is slow."),
         option<&O::steps_per_execution>("Steps between two calls of the batch hooks of callbacks."),
         option<&O::jit_compile>(
             "\"auto\", true or false, without effect: steps are compiled unless they run eagerly. Default: 'auto'."),

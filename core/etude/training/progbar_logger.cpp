@@ -1,15 +1,12 @@
 #include "etude/training/progbar_logger.hpp"
 
-#include <cstdio>
 #include <string>
+
+#include "etude/base/messages.hpp"
 
 namespace etude {
 
-void ProgbarLogger::write(std::string_view text) const {
-  if (sink_) return sink_(text);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
+void ProgbarLogger::write(std::string_view text) const { print_text(sink_, text); }
 
 void ProgbarLogger::start(std::optional<std::int64_t> target) {
   ProgressBarOptions options;

@@ -5,6 +5,7 @@
 
 #include "etude/base/detail/number.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/messages.hpp"
 #include "etude/training/detail/layer_text.hpp"
 #include "etude/training/model.hpp"
 
@@ -140,10 +141,7 @@ void Model::summary(const SummaryOptions& options) const {
     (std::ranges::find(trained, weight) == trained.end() ? frozen : trainable).add(weight);
   }
   text += all.text("Total params") + trainable.text("Trainable params") + frozen.text("Non-trainable params");
-  if (options.print_fn)
-    options.print_fn(text);
-  else
-    std::fwrite(text.data(), 1, text.size(), stdout);
+  print_text(options.print_fn, text);
 }
 
 }  // namespace etude

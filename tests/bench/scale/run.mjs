@@ -1,5 +1,5 @@
 // Several processes on this machine: the time of a step, the time of a sum by its size, and what both give for more
-// processes. `./dev bench processes`.
+// processes. `./dev bench processes`. RESULTS.md has what was measured, and not what the model gives for more processes.
 import { spawnSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -54,7 +54,9 @@ for (const { processes, bytes, ms } of sums) row([`${bytes} bytes`, `${rounded(m
 console.log(`
 How much faster than one process, if each process has its own processor, and they are connected as these two are.
 The model: a sum is a ring, 2 (p - 1) rounds, each with the latency of a message and 1/p of the bytes. The work of a step is
-divided evenly. Sums begin after all gradients are computed. There are no stragglers and no other traffic.`);
+divided evenly. Gradients are summed in packs of 1 MB beside the backward pass, which is two thirds of a step and computes as many
+bytes of gradients at any time; the sum of the last pack follows it. Sums take no processor from the instructions. There are no
+stragglers and no other traffic.`);
 row(['workload', ...[2, 4, 16, 64, 256, 1024].map((count) => `${count}`)]);
 for (const [name, { bytes, ms }] of steps)
   for (const scaling of ['strong', 'weak'])

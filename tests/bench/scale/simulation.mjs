@@ -28,8 +28,21 @@ export function sumTime({ latency, bandwidth }, processes, bytes) {
   return rounds * (latency + message / bandwidth);
 }
 
+/** The bytes of WorkerOptions::bytes_per_pack, by default. */
+const packBytes = 1 << 20;
+/** The part of a step's instructions beside which sums can run: that of the backward pass. */
+const backward = 2 / 3;
+
+/**
+ * The time of a step whose instructions take `work`. The sum of each pack begins when its gradients are computed; that of
+ * the last one follows the backward pass. A step waits for that one, and for more if sums are slower than gradients.
+ */
+export function stepTime(link, processes, bytes, work) {
+  const packs = Math.max(1, Math.floor(bytes / packBytes)), one = sumTime(link, processes, bytes / packs);
+  return work + Math.max(one, packs * one - backward * work * (1 - 1 / packs));
+}
+
 /** How many rows of the workload are computed in the time in which one process computes one. */
 export function speedup(link, { bytes, ms }, processes, scaling) {
-  const sum = sumTime(link, processes, bytes);
-  return scaling === 'weak' ? (processes * ms) / (ms + sum) : ms / (ms / processes + sum);
+  return scaling === 'weak' ? (processes * ms) / stepTime(link, processes, bytes, ms) : ms / stepTime(link, processes, bytes, ms / processes);
 }

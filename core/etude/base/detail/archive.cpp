@@ -7,7 +7,7 @@
 namespace etude {
 namespace {
 
-// The doors of a part of the WebAssembly module, which bindings/parts.mjs names: they are called by address only.
+// Entry points of a part of the WebAssembly module, listed in bindings/parts.mjs: they are called by address only.
 
 std::unique_ptr<ArchiveReader> open_zip(const std::shared_ptr<FileSource>& source, std::span<const std::byte> bytes,
                                         std::string_view where, const ArchiveLimits& limits) {

@@ -23,7 +23,7 @@ struct ArchiveEntry {
   bool compressed = false;
 };
 
-/// What an archive may contain.
+/// The limits of an archive.
 struct ArchiveLimits {
   /// The most bytes of all compressed files after expansion. Default: 100 times the archive's size, or 1 MiB if that is
   /// more.
@@ -32,11 +32,11 @@ struct ArchiveLimits {
   std::size_t entries = 1'000'000;
 };
 
-/// Reads a ZIP archive by minizip, which is part of zlib. It reads the central directory, and of the files what is
-/// asked for, piece by piece. Errors are Error(io) if the archive cannot be read; all others are Error(data) with the
-/// archive's name: for a damaged archive, for encrypted files and symbolic links, for other methods of compression, for
-/// names that are not unique, not UTF-8, longer than 4096 bytes or not relative paths, for files that overlap, and
-/// beyond the limits.
+/// Reads a ZIP archive by minizip, which is part of zlib. It reads the central directory, and of the files only
+/// the requested bytes, piece by piece. Errors are Error(io) if the archive cannot be read; all others are Error(data)
+/// with the archive's name: for a damaged archive, for encrypted files and symbolic links, for other methods of
+/// compression, for names that are not unique, not UTF-8, longer than 4096 bytes or not relative paths, for files that
+/// overlap, and beyond the limits.
 class ArchiveReader {
  public:
   virtual ~ArchiveReader() = default;
@@ -60,7 +60,7 @@ class ArchiveReader {
   /// it is, else expanded in memory.
   virtual std::shared_ptr<FileSource> source(const ArchiveEntry& entry) = 0;
 
-  /// A whole file. Its memory is allocated as far as the bytes are there.
+  /// A whole file. It allocates no more memory than the archive has bytes for.
   std::vector<std::byte> read_all(const ArchiveEntry& entry);
 
  protected:
@@ -70,7 +70,7 @@ class ArchiveReader {
 
 /// Writes a ZIP archive, file by file, through a Vfs. The same contents give the same bytes at any time. The archive
 /// gets its name when it is complete: until then, even after a loss of power, other programs see the previous file of
-/// that name. Without commit() all that was written is deleted.
+/// that name. Without commit() the written file is deleted.
 class ArchiveWriter {
  public:
   virtual ~ArchiveWriter() = default;
@@ -107,7 +107,7 @@ std::unique_ptr<ArchiveReader> zip_reader(std::shared_ptr<FileSource> source, st
                                           const ArchiveLimits& limits);
 std::unique_ptr<ArchiveWriter> zip_writer(const std::string& path, const std::shared_ptr<Vfs>& files);
 
-/// What is wrong with the name of a file in an archive; empty for a relative path of at most 4096 bytes of UTF-8, of
+/// The fault of a name of a file in an archive; empty for a relative path of at most 4096 bytes of UTF-8, of
 /// names between slashes without "." and "..". A name that ends with a slash is a folder's.
 std::string_view fault_of_name(std::string_view name);
 

@@ -22,7 +22,7 @@ class Inflater {
   Inflater& operator=(const Inflater&) = delete;
 
   bool expand(std::span<const std::byte> in, std::span<std::byte> out) {
-    std::byte none{};  // zlib wants a place even for no bytes
+    std::byte none{};  // zlib rejects a null pointer, even for no bytes
     stream_.next_out = reinterpret_cast<Bytef*>(out.empty() ? &none : out.data());
     stream_.next_in = reinterpret_cast<z_const Bytef*>(const_cast<std::byte*>(in.data()));
     std::size_t in_left = in.size(), out_left = out.size();
@@ -44,7 +44,7 @@ class Inflater {
   z_stream stream_{};
 };
 
-// A door of a part of the WebAssembly module, which bindings/parts.mjs names: it is called by address only.
+// An entry point of a part of the WebAssembly module, listed in bindings/parts.mjs: it is called by address only.
 bool expand_zlib(std::span<const std::byte> in, std::span<std::byte> out) { return Inflater().expand(in, out); }
 
 }  // namespace

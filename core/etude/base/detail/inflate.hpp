@@ -5,8 +5,8 @@
 
 namespace etude {
 
-/// Decompresses data in the format of zlib, which must fill `out` exactly, and end where `in` ends. Returns whether all
-/// of it is right, its checksum included. Source: RFC 1950.
+/// Decompresses data in the format of zlib, which must fill `out` exactly, and end where `in` ends. Returns whether the
+/// data is valid, its checksum included. Source: RFC 1950.
 bool inflate_zlib(std::span<const std::byte> in, std::span<std::byte> out);
 
 }  // namespace etude

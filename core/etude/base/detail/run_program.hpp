@@ -12,7 +12,7 @@ struct ProgramEnd {
   bool found = false;
   /// Its exit status; 128 + n if signal n ended it.
   int status = 0;
-  /// What it wrote to stdout and stderr.
+  /// Its output, on stdout and stderr.
   std::string output;
 };
 

@@ -135,7 +135,7 @@ class SystemFile : public FileSink {
 class SystemLock : public FileLock {
  public:
   SystemLock(const SystemCalls& system, const std::string& path) {
-    for (int attempt = 0; attempt < 8; ++attempt) {  // some file systems number a file anew with each call
+    for (int attempt = 0; attempt < 8; ++attempt) {  // some file systems give a file another number at each call
       file_.emplace(system, path, O_RDWR | O_CREAT, "locked");
       if (system.call("flock", [&] { return ::flock(*file_, LOCK_EX | LOCK_NB); }) < 0) {
         if (errno != EWOULDBLOCK) fail_at_path(path, "locked", std::strerror(errno));
@@ -143,7 +143,7 @@ class SystemLock : public FileLock {
       }
       if (is_held_in_node()) refuse(path);
       const std::string text = std::to_string(::getpid()) + " native";
-      // Without it only a process of Node.js is not told.
+      // Without it, Node.js does not see the lock.
       is_written_ = ::ftruncate(*file_, 0) == 0 &&
                     ::pwrite(*file_, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
       struct stat opened{}, present{};

@@ -6,7 +6,8 @@
 namespace etude {
 
 /// A request to end this process soon, such as SIGTERM. While such an object exists, the first request does not end the
-/// process: its owner does, after saving its work. The second request ends the process at once, with the same status.
+/// process: its owner does, after saving its work. A request a second or more after the first one ends the process at
+/// once, with the same status. Earlier ones belong to the first.
 class Termination {
  public:
   virtual ~Termination() = default;

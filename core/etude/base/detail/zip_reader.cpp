@@ -19,7 +19,10 @@ class Source {
 
   std::uint64_t size() const { return size_; }
   std::uint64_t at() const { return at_; }
-  void go_to(std::uint64_t at) { at_ = at; }
+  void go_to(std::uint64_t at) {
+    if (!first_target) first_target = at;
+    at_ = at;
+  }
   /// Whether the last read wanted bytes that do not exist, or failed.
   bool failed() const { return failed_; }
   const std::shared_ptr<FileSource>& bytes() const { return bytes_; }
@@ -28,7 +31,7 @@ class Source {
   std::size_t read(std::span<std::byte> out) {
     const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), size_ - at_));
     failed_ = error || count < out.size();
-    if (error) return 0;  // minizip goes on after errors
+    if (error) return 0;  // minizip continues after errors
     try {
       for (out = out.first(count); !out.empty();) out = out.subspan(read_some(out));
     } catch (...) {
@@ -41,6 +44,8 @@ class Source {
 
   /// The error of the source. Nothing is read until it is taken.
   std::exception_ptr error;
+  /// The first place to which it went since this was reset.
+  std::optional<std::uint64_t> first_target;
 
  private:
   static constexpr std::size_t window_size = std::size_t{1} << 16;
@@ -156,6 +161,12 @@ class ZipReader : public ArchiveReader {
     std::optional<std::uint64_t> begin = {};
   };
 
+  static constexpr const char* overlap = "files that overlap or are cut off";
+  /// Bytes of the archive.
+  struct Range {
+    std::uint64_t begin, end;
+  };
+
   /// Throws the source's own error, if it has one.
   void require(bool ok, const char* what) {
     if (source_.error) std::rethrow_exception(std::exchange(source_.error, nullptr));
@@ -191,13 +202,23 @@ class ZipReader : public ArchiveReader {
       require((i ? unzGoToNextFile(file_.get()) : unzGoToFirstFile(file_.get())) == UNZ_OK, "a damaged directory");
       add_entry(i);
     }
+    std::ranges::sort(ranges_, {}, &Range::begin);
+    std::uint64_t end = 0;
+    for (const Range& range : std::exchange(ranges_, {})) {
+      require(range.begin >= end, overlap);
+      end = range.end;
+    }
+    require(end <= directory_, overlap);
   }
 
   void add_entry(std::uint64_t number) {
     char buffer[4097];
     unz_file_info64 info{};
+    source_.first_target.reset();
     const int code = unzGetCurrentFileInfo64(file_.get(), &info, buffer, sizeof buffer, nullptr, 0, nullptr, 0);
-    require(code == UNZ_OK, "a damaged directory");
+    require(code == UNZ_OK && source_.first_target.has_value(), "a damaged directory");
+    const std::uint64_t record = *source_.first_target;
+    if (number == 0) directory_ = record;
     const std::string name(buffer, std::min<std::size_t>(info.size_filename, sizeof buffer));
     const std::string_view fault = fault_of_name(name);
     check(fault.empty(), ErrorKind::data, where_, "file ", number, " has a name that ", fault,
@@ -212,6 +233,7 @@ class ZipReader : public ArchiveReader {
     check((info.external_fa >> 16 & kinds) != link, ErrorKind::data, where_, '"', name,
           "\" is a symbolic link - expected a file - make the archive again.");
     add_sizes(name, info);
+    add_range(record, info);
     if (name.ends_with('/')) return;
     entries_.push_back({name, info.uncompressed_size, info.compression_method != 0});
     Place& place = places_.emplace_back();
@@ -219,8 +241,56 @@ class ZipReader : public ArchiveReader {
     unzGetFilePos64(file_.get(), &place.at);
   }
 
+  /// Notes which bytes of the archive a file has at least: its header, its name, and its contents. minizip knows the
+  /// header's place, but does not tell it.
+  void add_range(std::uint64_t record, const unz_file_info64& info) {
+    constexpr std::uint64_t local_header = 30;
+    unz64_file_pos declared{};
+    unzGetFilePos64(file_.get(), &declared);
+    const std::uint64_t before = record - declared.pos_in_zip_directory;  // bytes that precede the archive
+    const std::uint64_t size = source_.size(), offset = offset_in(record, info), begin = before + offset;
+    require(offset <= size && begin <= size && local_header + info.size_filename <= size - begin &&
+                info.compressed_size <= size - begin - local_header - info.size_filename,
+            overlap);
+    ranges_.push_back({begin, begin + local_header + info.size_filename + info.compressed_size});
+  }
+
+  /// The place of a file's header, which is in its record of the directory; in large archives in a field after the
+  /// file's name, behind the sizes that are there, too.
+  std::uint64_t offset_in(std::uint64_t record, const unz_file_info64& info) {
+    constexpr std::uint64_t sizes_at = 20, offset_at = 42, name_at = 46, in_field = 0xFFFF'FFFF, large = 1;
+    const std::uint64_t offset = number_at(record + offset_at, 4);
+    if (offset != in_field) return offset;
+    std::uint64_t at = record + name_at + info.size_filename;
+    const std::uint64_t end = at + info.size_file_extra;
+    while (end - at >= 4) {
+      const std::uint64_t kind = number_at(at, 2), size = number_at(at + 2, 2);
+      at += 4;
+      require(size <= end - at, "a damaged directory");
+      if (kind == large) {
+        std::uint64_t before = 0;
+        for (const std::uint64_t place : {sizes_at, sizes_at + 4})
+          if (number_at(record + place, 4) == in_field) before += 8;
+        require(before + 8 <= size, "a damaged directory");
+        return number_at(at + before, 8);
+      }
+      at += size;
+    }
+    return offset;
+  }
+
+  std::uint64_t number_at(std::uint64_t at, std::size_t size) {
+    std::byte bytes[8];
+    require(at <= source_.size(), "a damaged directory");
+    source_.go_to(at);
+    require(source_.read(std::span(bytes).first(size)) == size, "a damaged directory");
+    std::uint64_t number = 0;
+    for (std::size_t i = size; i-- > 0;) number = number << 8 | static_cast<std::uint64_t>(bytes[i]);
+    return number;
+  }
+
   void add_sizes(const std::string& name, const unz_file_info64& info) {
-    require(info.compressed_size <= source_.size() - stored_, "files that overlap or are cut off");
+    require(info.compressed_size <= source_.size() - stored_, overlap);
     stored_ += info.compressed_size;
     if (info.compression_method == 0) {
       require(info.compressed_size == info.uncompressed_size, "a stored file of two different sizes");
@@ -230,7 +300,7 @@ class ZipReader : public ArchiveReader {
           limits_.expanded.value_or(std::max<std::uint64_t>(std::uint64_t{100} * source_.size(), least));
       check(info.uncompressed_size <= limit && expanded_ <= limit - info.uncompressed_size, ErrorKind::data, where_,
             "with \"", name, "\", ", source_.size(), " bytes expand to more than ", limit,
-            " - expected less - check the file, or pass a larger limit.");
+            " - expected less - check the file, or store it without compression.");
       expanded_ += info.uncompressed_size;
     }
     require(!name.ends_with('/') || info.uncompressed_size == 0, "a folder with contents");
@@ -241,6 +311,8 @@ class ZipReader : public ArchiveReader {
   const ArchiveLimits limits_;
   std::unique_ptr<void, Close> file_;
   std::vector<Place> places_;  // of entries_
+  std::vector<Range> ranges_;
+  std::uint64_t directory_ = 0;  // where it begins
   std::unordered_set<std::string> names_;
   std::uint64_t stored_ = 0, expanded_ = 0, left_ = 0;
 };

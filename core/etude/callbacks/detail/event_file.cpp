@@ -104,7 +104,7 @@ std::vector<double> bins_of(const std::vector<double>& values) {
   return bins;
 }
 
-// A door of a part of the WebAssembly module, which bindings/parts.mjs names.
+// An entry point of a part of the WebAssembly module; bindings/parts.mjs lists it.
 std::unique_ptr<EventFile> make_event_file(const OpenFile& open, const std::string& folder) {
   return std::make_unique<EventFile>(open, folder);
 }

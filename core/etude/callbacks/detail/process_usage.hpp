@@ -4,7 +4,7 @@
 
 namespace etude {
 
-/// What this process uses.
+/// The resources that this process uses.
 struct ProcessUsage {
   /// Its resident memory, in bytes.
   double memory = 0;
@@ -12,7 +12,7 @@ struct ProcessUsage {
   double processor_seconds = 0;
 };
 
-/// Empty where the system does not tell: other systems than Linux.
+/// Empty on systems other than Linux.
 std::optional<ProcessUsage> process_usage();
 
 }  // namespace etude

@@ -28,7 +28,7 @@ class TraceEvents : public Watcher {
   void end(std::string_view name, const std::string& arguments, double began);
   /// Adds "callbacks" if hooks_follow() was called since the last hook: the time since then.
   void add_hooks();
-  /// A hook: what hooks_follow() said before has no meaning after it.
+  /// A hook. Earlier results of hooks_follow() do not hold after it.
   void forget_hooks() { hooks_began_ = 0; }
   const Device& device() const { return device_; }
 

@@ -50,8 +50,8 @@ std::unique_ptr<BatchSource> make_source(Generator generator, const GeneratorOpt
 GeneratorAdapter::GeneratorAdapter(Generator generator, const GeneratorOptions& options)
     : GeneratorAdapter(make_source(std::move(generator), options)) {
   check(peek() != nullptr, ErrorKind::data, where,
-        "no batch at all - expected at least one - check the generator; create an "
-        "exhausted one anew.");
+        "no batch at all - expected at least one - check the generator; replace an "
+        "exhausted one by a new one.");
 }
 
 GeneratorAdapter::GeneratorAdapter(std::unique_ptr<BatchSource> source) : source_(std::move(source)) {
@@ -74,7 +74,7 @@ const Batch* GeneratorAdapter::consume() {
 void GeneratorAdapter::restore(const DataState& state) {
   check_state(state, 1, where);
   check(state[0] >= count_, ErrorKind::state, where, count_, " batches were consumed - expected at most ", state[0],
-        ", because it cannot go back - create the generator anew.");
+        ", because a generator cannot go back - create a new generator.");
   to_skip_ += state[0] - count_;
   count_ = state[0];
 }

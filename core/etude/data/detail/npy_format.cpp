@@ -86,7 +86,7 @@ void copy_booleans(const std::byte* in, std::byte* out, std::int64_t count, std:
         " - expected 0 or 1 - save the array again.");
 }
 
-void widen_halves(const std::byte* in, std::byte* out, std::int64_t count) {
+void convert_halves(const std::byte* in, std::byte* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i, in += sizeof(std::uint16_t), out += sizeof(float)) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, in, sizeof bits);
@@ -95,7 +95,8 @@ void widen_halves(const std::byte* in, std::byte* out, std::int64_t count) {
   }
 }
 
-template <class From> void widen(const std::byte* in, std::byte* out, std::int64_t count, std::string_view where) {
+template <class From> void convert_integers(const std::byte* in, std::byte* out, std::int64_t count,
+                                            std::string_view where) {
   for (std::int64_t i = 0; i < count; ++i, in += sizeof(From), out += sizeof(std::int32_t)) {
     From value;
     std::memcpy(&value, in, sizeof value);
@@ -106,7 +107,7 @@ template <class From> void widen(const std::byte* in, std::byte* out, std::int64
   }
 }
 
-/// Sets what the element type says.
+/// Sets the fields that the element type determines.
 void set_element(NpyFormat& format, std::string_view descr, std::string_view where) {
   struct Known {
     std::string_view name;
@@ -203,11 +204,11 @@ void NpyFormat::convert(const std::byte* in, std::int64_t count, std::byte* out,
       if (count) std::memcpy(out, in, static_cast<std::size_t>(count) * element_size);
       return;
     case NpyElement::boolean: return copy_booleans(in, out, count, where);
-    case NpyElement::float16: return widen_halves(in, out, count);
-    case NpyElement::int8: return widen<std::int8_t>(in, out, count, where);
-    case NpyElement::int16: return widen<std::int16_t>(in, out, count, where);
-    case NpyElement::int64: return widen<std::int64_t>(in, out, count, where);
-    case NpyElement::uint16: return widen<std::uint16_t>(in, out, count, where);
+    case NpyElement::float16: return convert_halves(in, out, count);
+    case NpyElement::int8: return convert_integers<std::int8_t>(in, out, count, where);
+    case NpyElement::int16: return convert_integers<std::int16_t>(in, out, count, where);
+    case NpyElement::int64: return convert_integers<std::int64_t>(in, out, count, where);
+    case NpyElement::uint16: return convert_integers<std::uint16_t>(in, out, count, where);
   }
 }
 

@@ -13,7 +13,7 @@ namespace etude {
 /// The elements of a .npy file: as in memory, or of a type that is converted.
 enum class NpyElement : std::uint8_t { same, boolean, float16, int8, int16, int64, uint16 };
 
-/// What the header of a .npy file says. Source: numpy/lib/format.py, versions 1 to 3.
+/// The contents of the header of a .npy file. Source: numpy/lib/format.py, versions 1 to 3.
 struct NpyFormat {
   Shape shape;
   /// After conversion.

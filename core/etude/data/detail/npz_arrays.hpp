@@ -14,9 +14,9 @@ namespace etude {
 
 // Two parts of the WebAssembly module share these functions, so their types need little code: functions, no vectors.
 
-/// Calls `visit` with each array of a file of NumPy (.npz), in its order. Arrays are read when they are asked for, also
+/// Calls `visit` with each array of a file of NumPy (.npz), in its order. Arrays are read when they are requested, also
 /// later; a compressed one is first expanded in memory. Throws as parse_npz does; reading an array throws Error(data)
-/// for what is damaged in it.
+/// for damaged contents.
 void visit_npz_arrays(const std::shared_ptr<FileSource>& source, std::string_view where,
                       const std::function<void(const StoredTensor&)>& visit);
 /// Writes `count` arrays as write_npz does, one after another.

@@ -10,7 +10,7 @@
 
 namespace etude::images {
 
-/// What happens if the aspect ratio differs: the image is stretched; margins of it are cut off; margins of zeros are
+/// The treatment of another aspect ratio: the image is stretched; margins of it are cut off; margins of zeros are
 /// added.
 enum class Fit : std::uint8_t { stretch, crop, pad };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "etude/base/detail/device_libraries.hpp"
@@ -50,13 +51,8 @@ std::int64_t signature_of(const std::vector<std::vector<ReplicaSum>>& buckets, c
   return static_cast<std::int64_t>(hash);
 }
 
-}  // namespace
-
-Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, std::int64_t first_row) {
-  return {static_cast<int>(plans.size()), first_row,
-          plans.empty() ? Buckets{strategy.bucket_bytes()} : plans.front().buckets()};
-}
-
+/// Of several processes: the buckets of rank 0, if this process chose others for its plan, whose shard may have another
+/// number of rows. All processes call it.
 std::optional<Buckets> other_buckets(const Plan& plan, Strategy& strategy) {
   Workers* const workers = strategy.others();
   if (!workers) return {};
@@ -77,6 +73,19 @@ std::optional<Buckets> other_buckets(const Plan& plan, Strategy& strategy) {
   }
   buckets.all_reduces.pop_back();
   return buckets;
+}
+
+}  // namespace
+
+std::vector<Plan> compile_plans(Strategy& strategy, std::span<const std::int64_t> first_rows,
+                                const std::function<Plan(const Replica&)>& compile) {
+  std::vector<Plan> plans;
+  plans.push_back(compile({0, first_rows[0], Buckets{strategy.bucket_bytes()}}));
+  if (has_device_libraries)
+    if (const auto buckets = other_buckets(plans[0], strategy)) plans[0] = compile({0, first_rows[0], *buckets});
+  for (std::size_t i = 1; i < first_rows.size(); ++i)
+    plans.push_back(compile({static_cast<int>(i), first_rows[i], plans[0].buckets()}));
+  return plans;
 }
 
 Replicas replicas_of(StrategyPtr strategy) {

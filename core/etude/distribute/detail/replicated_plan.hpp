@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,12 +12,10 @@
 
 namespace etude {
 
-/// The replica for which the next plan is compiled, after `plans`. All plans of a step start the same all-reduces.
-Replica next_replica(const std::vector<Plan>& plans, const Strategy& strategy, std::int64_t first_row);
-
-/// Of several processes: the buckets of rank 0, if this process chose others for its plan, whose shard may have another
-/// number of rows. It compiles the plan again with them. All processes call it.
-std::optional<Buckets> other_buckets(const Plan& plan, Strategy& strategy);
+/// Compiles a plan for each replica of this process, whose rows begin at `first_rows`. The plans of all replicas, also
+/// of other processes, start the same all-reduces: those of the first one.
+std::vector<Plan> compile_plans(Strategy& strategy, std::span<const std::int64_t> first_rows,
+                                const std::function<Plan(const Replica&)>& compile);
 
 /// The devices of a model's plans under a strategy, with an arena on each of them.
 Replicas replicas_of(StrategyPtr strategy);

@@ -22,7 +22,7 @@ struct SearchRunOptions {
   /// The files; host().files if null. The trials' own files are the system's.
   std::shared_ptr<Vfs> files = {};
   /// Waits that long, in seconds, or until a child process ends. Returns whether the search should be interrupted; if
-  /// it returns that again, the trials are killed without waiting for `grace`. Sleeps if empty.
+  /// it returns that again, a second or more later, the trials are killed without waiting for `grace`. Sleeps if empty.
   std::function<bool(double seconds)> wait = {};
   /// The seconds between two looks at the trials' files.
   double interval = 0.1;

@@ -74,13 +74,13 @@ struct HyperparameterSearch::State {
       invalid += random && each.status == Trial::invalid;
     }
     const int most = bracket_of(t).max_trials;
-    // So many and no more, or a program without valid hyperparameters would be started forever.
+    // Limits replacements; otherwise invalid hyperparameters restart forever.
     if (created - std::min(invalid, most) >= most) return;
     t.replaced = true;
     create(t.bracket, operations);  // t is invalid from here on
   }
 
-  /// Adds a metric to the rungs that the trial has reached. Returns whether it is to be stopped.
+  /// Adds a metric to the rungs that the trial has reached. Returns whether to stop it.
   bool reach_rungs(int id, double metric, double time) {
     Trial& t = trial(id);
     const Bracket& bracket = bracket_of(t);

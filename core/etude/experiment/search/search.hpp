@@ -13,7 +13,7 @@ namespace etude::experiment {
 /// How a trial ended: by itself or because it was stopped; with an error; or because its hyperparameters are invalid.
 enum class TrialEnd { finished, failed, invalid };
 
-/// What a search wants to be done.
+/// An operation that a search requests.
 struct SearchOperation {
   /// Create and start a trial; stop one; or nothing more: all trials have ended.
   enum class Kind { create, stop, done };
@@ -31,7 +31,7 @@ struct SearchOperation {
 /// Operations, in the order in which they are to be carried out.
 using SearchOperations = std::vector<SearchOperation>;
 
-/// A search for hyperparameters, as a state machine: it learns what trials do and returns what is to be done. It runs
+/// A search for hyperparameters, as a state machine: it gets the events of trials and returns operations. It runs
 /// nothing itself. The same calls give the same operations on all targets.
 ///
 /// The searchers asha and adaptive_asha stop a trial at a validation, unless its metric is among the best 1 / divisor

@@ -5,6 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
+#include "etude/experiment/checkpoint_context.hpp"
 #include "etude/experiment/preempt_context.hpp"
 #include "etude/experiment/search/detail/metrics_file.hpp"
 #include "etude/experiment/search/detail/trial_folder.hpp"
@@ -14,7 +15,7 @@ namespace etude::experiment {
 
 using Status = TrialReport::Status;
 
-/// A trial with what the search knows of it.
+/// A trial and its state in the search.
 struct SearchRun::Trial {
   TrialReport report;
   std::uint64_t read = 0;  ///< the bytes of metrics.jsonl that were read
@@ -56,11 +57,12 @@ SearchRun::~SearchRun() = default;
 
 std::string SearchRun::state_path() const { return config_.storage + "/search.json"; }
 
-/// What must be the same when a search is continued, as JSON.
+/// The members that must be the same when a search is continued, as JSON.
 std::string SearchRun::identity() const {
   SearchConfig config = config_;
   config.max_restarts = 0;
   config.storage.clear();
+  config.retention.reset();
   return to_json(config);
 }
 
@@ -85,6 +87,17 @@ void SearchRun::save() {
                    {"trials", std::move(trials)}};
   files_->replace(state_path(), {json_text(state), "\n"});
   changed_ = false;
+  if (done()) collect();
+}
+
+/// Applies the rules to the checkpoints of all trials.
+void SearchRun::collect() {
+  if (!config_.retention) return;
+  RetentionRules rules = *config_.retention;
+  rules.smaller_is_better = config_.searcher.smaller_is_better;
+  std::vector<std::string> folders;
+  for (const auto& each : trials_) folders.push_back(folder(each->report.trial) + "/checkpoints");
+  collect_checkpoints(folders, rules, files_);
 }
 
 void SearchRun::begin() {
@@ -95,6 +108,7 @@ void SearchRun::begin() {
   }
   load();
   for (const auto& each : trials_) tell(*each, "restored");
+  changed_ = true;  // a kill may have prevented what follows from the end
   // Their programs ended with the earlier run.
   for (std::size_t i = 0; i < trials_.size(); ++i) {
     Trial& each = *trials_[i];

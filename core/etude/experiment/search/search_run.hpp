@@ -18,7 +18,7 @@ struct TrialReport {
   enum class Status { waiting, running, stopping, finished, failed, invalid };
   /// The number of the trial, from 1 on.
   int trial = 0;
-  /// What it does.
+  /// Its state.
   Status status = Status::waiting;
   /// The hyperparameters, a JSON object.
   std::string hparams = {};
@@ -81,7 +81,7 @@ class SearchRun {
   /// The program of a trial ended, with a status as run_search() describes them. `interrupted`: because it was asked to
   /// end together with the search.
   void ended(int trial, int status, bool interrupted = false);
-  /// Stores the state, if it has changed.
+  /// Stores the state, if it has changed. If all trials have ended, removes the checkpoints that no rule keeps.
   void save();
 
   /// Releases the lock of the folder.
@@ -98,6 +98,7 @@ class SearchRun {
   std::string state_path() const;
   std::string identity() const;
   void load();
+  void collect();
   Trial& trial(int id) { return *trials_[static_cast<std::size_t>(id) - 1]; }
   void tell(const Trial& trial, const std::string& change) const;
   void set(Trial& trial, TrialReport::Status status, const std::string& change);

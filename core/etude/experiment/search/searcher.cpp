@@ -34,6 +34,13 @@ void each_option(auto& options, const auto& visit) {
   visit("mode", options.mode);
 }
 
+/// The same of the rules for checkpoints.
+void each_rule(auto& rules, const auto& visit) {
+  visit("save_experiment_best", rules.save_experiment_best);
+  visit("save_trial_best", rules.save_trial_best);
+  visit("save_trial_latest", rules.save_trial_latest);
+}
+
 [[noreturn]] void refuse(const char* name, const Json& value, const char* expected) {
   fail(ErrorKind::value, where, '"', name, "\" is ", json_text(value), " - expected ", expected, " - correct it.");
 }
@@ -86,6 +93,17 @@ SearcherOptions searcher_of(const Json& json) {
   return options;
 }
 
+std::optional<RetentionRules> retention_of(const Json& config) {
+  const auto found = config.find("checkpoint_storage");
+  if (found == config.end()) return {};
+  check_members(*found, "checkpoint_storage", {"save_experiment_best", "save_trial_best", "save_trial_latest"});
+  RetentionRules rules;
+  each_rule(rules, [&](const char* name, auto& field) {
+    if (const auto rule = found->find(name); rule != found->end()) read(*rule, name, field);
+  });
+  return rules;
+}
+
 template <std::size_t N>
 void check_choice(const char* name, const std::string& value, const std::array<const char*, N>& choices) {
   std::string list;
@@ -107,7 +125,8 @@ void check_searcher(const SearcherOptions& searcher, const Hyperparameters& spac
   check(!searcher.metric.empty(), ErrorKind::value, where,
         "\"metric\" is empty - expected the metric that is compared - set it, such as \"loss\".");
   check(!searcher.time_metric.empty(), ErrorKind::value, where,
-        "\"time_metric\" is empty - expected what measures the length of training - set it, such as \"epochs\".");
+        "\"time_metric\" is empty - expected the metric that measures the length of training - set it, such as "
+        "\"epochs\".");
   check_range("max_concurrent_trials", searcher.max_concurrent_trials, 0, most_trials, name);
   check_hyperparameters(space, name == "grid");
   if (name == "single" || name == "grid") return;
@@ -125,12 +144,17 @@ void check_search_config(const SearchConfig& config) {
   check(!config.storage.empty(), ErrorKind::value, where, "\"storage\" is empty - expected a folder - name one.");
   check(config.max_restarts >= 0, ErrorKind::value, where, "\"max_restarts\" is ", config.max_restarts,
         " - expected 0 or more - 5 is the default.");
+  if (config.retention)
+    each_rule(*config.retention, [](const char* name, int rule) {
+      check(rule >= 0, ErrorKind::value, where, '"', name, "\" is ", rule, " - expected 0 or more - correct it.");
+    });
   check_searcher(config.searcher, config.space);
 }
 
 SearchConfig search_config_from_json(std::string_view text) {
   const Json json = parse_json(text, "the config");
-  check_members(json, "config", {"name", "searcher", "hyperparameters", "max_restarts", "storage", "seed"});
+  check_members(json, "config",
+                {"name", "searcher", "hyperparameters", "max_restarts", "storage", "checkpoint_storage", "seed"});
   SearchConfig config;
   const auto member = [&](const char* name, auto& field) {
     if (const auto found = json.find(name); found != json.end()) read(*found, name, field);
@@ -139,6 +163,7 @@ SearchConfig search_config_from_json(std::string_view text) {
   member("max_restarts", config.max_restarts);
   member("storage", config.storage);
   member("seed", config.seed);
+  config.retention = retention_of(json);
   config.searcher = searcher_of(required(json, "searcher", "config"));
   config.space = hyperparameters_from_json(json_text(required(json, "hyperparameters", "config")));
   check_search_config(config);
@@ -148,12 +173,20 @@ SearchConfig search_config_from_json(std::string_view text) {
 std::string to_json(const SearchConfig& config) {
   Json searcher = Json::object();
   each_option(config.searcher, [&](const char* name, const auto& field) { add_member(searcher, name, field); });
-  return json_text({{"name", config.name},
-                    {"searcher", searcher},
-                    {"hyperparameters", parse_json(to_json(config.space), "hyperparameters")},
-                    {"max_restarts", config.max_restarts},
-                    {"storage", config.storage},
-                    {"seed", config.seed}});
+  Json json{{"name", config.name},
+            {"searcher", searcher},
+            {"hyperparameters", parse_json(to_json(config.space), "hyperparameters")},
+            {"max_restarts", config.max_restarts},
+            {"storage", config.storage},
+            {"seed", config.seed}};
+  if (config.retention) json["checkpoint_storage"] = parse_json(to_json(*config.retention), "checkpoint_storage");
+  return json_text(json);
+}
+
+std::string to_json(const RetentionRules& rules) {
+  Json json = Json::object();
+  each_rule(rules, [&](const char* name, int rule) { json[name] = rule; });
+  return json_text(json);
 }
 
 }  // namespace etude::experiment

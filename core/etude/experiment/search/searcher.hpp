@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "etude/experiment/retention_rules.hpp"
 #include "etude/experiment/search/space.hpp"
 
 namespace etude::experiment {
@@ -12,14 +14,14 @@ namespace etude::experiment {
 /// Determined 0.38 (master/pkg/searcher).
 struct SearcherOptions {
   /// "single": one trial. "random": trials with random hyperparameters. "grid": a trial for each point of the grid.
-  /// "asha": random trials, of which the worse ones are stopped early, at rungs. "adaptive_asha": several of these,
+  /// "asha": random trials; the worse ones are stopped early, at rungs. "adaptive_asha": several of these,
   /// called brackets, which stop trials more or less early.
   std::string name = "adaptive_asha";
   /// The metric of validations that is compared, with or without "val_". Must be set.
   std::string metric = {};
   /// Whether a smaller metric is better.
   bool smaller_is_better = true;
-  /// What measures the length of training: "steps_completed", "epochs", or a metric.
+  /// The measure of the length of training: "steps_completed", "epochs", or a metric.
   std::string time_metric = "steps_completed";
   /// The length of the longest trials, in that measure. asha and adaptive_asha stop a trial then, and need it.
   std::int64_t max_time = 0;
@@ -29,7 +31,7 @@ struct SearcherOptions {
   /// The most trials at a time; 0: asha takes as many as guarantee that one reaches the top, adaptive_asha as many as
   /// the smallest bracket has, and the others all.
   int max_concurrent_trials = 0;
-  /// About one trial in so many goes on at each rung.
+  /// About one trial in this number continues at each rung.
   double divisor = 4;
   /// The rungs of asha. The most rungs of adaptive_asha, which has fewer if max_time or max_trials is small.
   int max_rungs = 5;
@@ -53,6 +55,9 @@ struct SearchConfig {
   int max_restarts = 5;
   /// The folder of all files of the search.
   std::string storage = "search";
+  /// Which checkpoints of all trials stay at the end of the search: its trials keep as many of their own meanwhile, and
+  /// smaller_is_better is that of the searcher. None: each trial's program decides.
+  std::optional<RetentionRules> retention = {};
   /// The seed, which determines all hyperparameters.
   std::uint64_t seed = 0;
 };
@@ -61,11 +66,14 @@ struct SearchConfig {
 void check_search_config(const SearchConfig& config);
 
 /// The search of a JSON object {"name": "..", "searcher": {"name": "asha", ..}, "hyperparameters": {..},
-/// "max_restarts": 5, "storage": "folder", "seed": 1}. "searcher" has the members of SearcherOptions. Only "searcher"
+/// "max_restarts": 5, "storage": "folder", "checkpoint_storage": {"save_experiment_best": 2, "save_trial_best": 0,
+/// "save_trial_latest": 0}, "seed": 1}. "searcher" has the members of SearcherOptions. Only "searcher"
 /// and "hyperparameters" are required. Throws Error(data) for invalid JSON, and Error(value), naming the member, for
 /// others.
 SearchConfig search_config_from_json(std::string_view text);
 /// The same config as JSON, with all members.
 std::string to_json(const SearchConfig& config);
+/// The rules of its "checkpoint_storage".
+std::string to_json(const RetentionRules& rules);
 
 }  // namespace etude::experiment

@@ -124,7 +124,7 @@ void check_at(const Hyperparameters& space, const std::string& prefix, bool coun
   for (const auto& [name, h] : space) {
     const std::string path = prefix + name;
     check(names.insert(name).second, ErrorKind::value, where, quoted(path),
-          " is there twice - expected each once - rename one.");
+          " occurs twice - expected each once - rename one.");
     if (h.kind == Kind::nested)
       check_at(h.members, path + '.', counts);
     else if (h.kind == Kind::constant || h.kind == Kind::categorical)

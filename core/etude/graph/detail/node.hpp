@@ -9,7 +9,7 @@ namespace etude {
 
 /// An op in a graph, with its operands.
 struct Node {
-  /// What is computed.
+  /// The op that computes it.
   Op op;
   /// The nodes of its operands.
   std::vector<NodeId> inputs;

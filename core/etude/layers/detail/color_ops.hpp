@@ -7,7 +7,7 @@
 /// Changes of the colors of images within a trace, each a row of data.
 namespace etude::color_ops {
 
-/// What a change is applied to.
+/// The arguments of a change.
 struct Arguments {
   /// [batch, height, width, channels].
   Value images;

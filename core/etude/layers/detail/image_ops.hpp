@@ -43,8 +43,8 @@ Value pixels_at(Value images, Value y, Value x);
 
 /// How a transform reads between pixels and beyond the edges.
 struct Sampling {
-  /// What lies beyond the edges: fill_value; the pixels of the edge; the image reflected; the image repeated; the image
-  /// reflected without repeating the pixels of the edge.
+  /// The values beyond the edges: fill_value; the pixels of the edge; the image reflected; the image repeated; the
+  /// image reflected without repeating the pixels of the edge.
   enum class Fill : std::uint8_t { constant, nearest, reflect, wrap, mirror };
   Fill fill;
   /// Whether each result is the nearest pixel. Otherwise four pixels are interpolated.

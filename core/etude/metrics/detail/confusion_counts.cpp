@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* count_names[] = {"true_positives", "false_positives", "true_negatives", "false_negatives"};
 
-/// What stands for predictions that top_k leaves out.
+/// The value of predictions that top_k leaves out.
 constexpr double lowest = -1e10;
 /// float32 has the numbers of all.
 constexpr std::int64_t most_thresholds = 1 << 24;

@@ -28,7 +28,7 @@ struct Counts {
   Value true_positives, false_positives, true_negatives, false_negatives;
 };
 
-/// What a metric of counts is made of.
+/// The settings of a metric of counts.
 struct CountSettings {
   std::string name;
   Thresholds thresholds = {};
@@ -50,7 +50,7 @@ class CountedMetric : public Metric {
  public:
   explicit CountedMetric(CountSettings settings);
   void update_state(Value y_true, Value y_pred, Value sample_weight = {}) override;
-  /// 0 before the first batch has told the number of labels.
+  /// 0 until the first batch sets the number of labels.
   Value result() const override;
   MetricPtr copy() const override { return std::make_shared<CountedMetric>(settings_); }
 

@@ -36,7 +36,7 @@ class CallReader {
   void add_named(const Json& arguments, const std::string& layer, std::vector<const Json*>& inputs) const;
   bool passes_mask(const Json& mask) const;
 
-  /// A tensor of which a layer creates a mask: that of all elements that are not `number`.
+  /// A tensor from which a layer creates a mask: true for elements that are not `number`.
   struct Masked {
     const Json* history;
     Json number;

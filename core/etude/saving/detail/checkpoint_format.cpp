@@ -8,6 +8,7 @@
 
 #include "etude/base/detail/crc32c.hpp"
 #include "etude/base/error.hpp"
+#include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/json.hpp"
 #include "etude/saving/detail/safetensors_file.hpp"
 
@@ -154,8 +155,9 @@ void compare(const Manifest::File& file, const std::shared_ptr<FileSource>& sour
         " bytes - expected ", file.size, ", as in its manifest - the file is damaged or cut off.");
   const std::uint32_t sum = sum_of(*source);
   if (sum == file.crc32c) return;
-  fail(ErrorKind::data, "checkpoint", '"', path, "\" differs from what was written", damaged_tensor(file, source, path),
-       ": CRC-32C ", hex(sum), " - expected ", hex(file.crc32c), " - the file is damaged.");
+  fail(ErrorKind::data, "checkpoint", '"', path, "\" differs from the saved contents",
+       damaged_tensor(file, source, path), ": CRC-32C ", hex(sum), " - expected ", hex(file.crc32c),
+       " - the file is damaged.");
 }
 
 }  // namespace
@@ -246,11 +248,21 @@ Checkpoint parse_checkpoint(const Manifest& manifest, const OpenCheckpointFile& 
     } else if (file.name.ends_with(document_ending)) {
       Document& document = checkpoint.documents.emplace_back();
       document.name = file.name.substr(0, file.name.size() - document_ending.size());
-      document.json.resize(static_cast<std::size_t>(source->size()));
-      source->read(0, std::as_writable_bytes(std::span(document.json)));
+      document.json = json_text_in(*source, file_path);
     }
   }
   return checkpoint;
+}
+
+std::vector<StoredTensor> stored_group(const Manifest& manifest, const std::string& group,
+                                       const OpenCheckpointFile& open, const std::string& path) {
+  const std::string name = group + std::string(tensors_ending);
+  const auto file = std::ranges::find(manifest.files, name, &Manifest::File::name);
+  check(file != manifest.files.end(), ErrorKind::data, "checkpoint", "no \"", name, "\" in \"", path,
+        "\" - expected the tensors ", group, " - check how it was saved.");
+  const std::shared_ptr<FileSource> source = open(name);
+  compare(*file, source, path + '/' + name);
+  return open_safetensors(source, path + '/' + name).tensors;
 }
 
 }  // namespace etude

@@ -11,6 +11,7 @@
 
 #include "etude/base/detail/stored_tensor.hpp"
 #include "etude/base/file_source.hpp"
+#include "etude/base/vfs.hpp"
 #include "etude/saving/checkpoint.hpp"
 
 namespace etude {
@@ -82,5 +83,15 @@ void verify_checkpoint(const Manifest& manifest, const OpenCheckpointFile& open,
 
 /// The checkpoint that a manifest describes; throws what verify_checkpoint does.
 Checkpoint parse_checkpoint(const Manifest& manifest, const OpenCheckpointFile& open, const std::string& path);
+
+/// The tensors of one group, each of which is read when it is asked for; their file was compared with the manifest.
+/// Throws what verify_checkpoint does, and Error(data) if there is no such group.
+std::vector<StoredTensor> stored_group(const Manifest& manifest, const std::string& group,
+                                       const OpenCheckpointFile& open, const std::string& path);
+
+/// The same of the newest checkpoint of a folder that has the group undamaged; none if there is no checkpoint. Warns
+/// about damaged ones; throws Error(data) if all are damaged. `files` outlives the tensors.
+std::optional<std::vector<StoredTensor>> newest_stored_group(const std::string& folder, const std::string& group,
+                                                             Vfs& files);
 
 }  // namespace etude

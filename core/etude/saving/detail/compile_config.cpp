@@ -78,6 +78,31 @@ Json compile_config_in(const Json& json) {
   return config;
 }
 
+/// With several outputs Keras wants metrics for each of them, and a weight for each loss in the same form as the
+/// losses. In Étude one list of metrics, one loss or one weight is that of all outputs, and a weight that is not named
+/// is 1.
+void name_each_output(const Model& model, Json& config) {
+  const CompileOptions& options = model.compile_options();
+  const std::vector<std::string> outputs = model.output_names();
+  if (outputs.size() < 2) return;
+  if (options.metrics.one()) config["metrics"] = Json::array_t(outputs.size(), config["metrics"]);
+  if (options.weighted_metrics.one())
+    config["weighted_metrics"] = Json::array_t(outputs.size(), config["weighted_metrics"]);
+  const bool is_one = options.loss.one() && options.loss_weights.one();
+  if (options.loss.empty() || options.loss_weights.empty() || is_one) return;
+  Json& loss = config["loss"];
+  if (options.loss.one()) loss = Json(Json::array_t(outputs.size(), loss));
+  const auto weights = options.loss_weights.resolve(outputs, "loss_weights");
+  Json paired = loss.is_object() ? Json::object() : Json::array();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (paired.is_array())
+      paired.push_back(weights[i].value_or(1));
+    else if (loss.contains(outputs[i]))
+      paired[outputs[i]] = weights[i].value_or(1);
+  }
+  if (paired.size() == loss.size()) config["loss_weights"] = std::move(paired);  // unless names are paths
+}
+
 }  // namespace
 
 Json compile_to_json(const Model& model) {
@@ -98,6 +123,7 @@ Json compiled_to_json(const Model& model) {
   if (!model.compiled()) return json;
   try {
     Json config = compile_to_json(model);
+    name_each_output(model, config);
     const Json defaults = options_to_json("compile", CompileOptions());
     for (const char* name : extras) {
       if (config[name] != defaults[name]) json["etude"][name] = config[name];

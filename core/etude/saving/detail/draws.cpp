@@ -28,7 +28,7 @@ bool restore_draws(const Model& model, const Json& json, std::string_view where)
   for (const auto& [name, layer] : drawing_layers(model)) {
     const auto found = keys.find(name);
     check(found != keys.end(), ErrorKind::data, where, "no seed and stream of layer \"", name,
-          "\" - expected those of its random draws - load it into the model that saved it.");
+          "\" - expected those of its random draws - load it into a model of the same layers.");
     if (*layer->random_key() == found->second) continue;
     layer->set_random_key(found->second);
     changed = true;

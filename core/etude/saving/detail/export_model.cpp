@@ -27,9 +27,12 @@ void export_model(Model& model, const std::string& filepath, const ExportOptions
   std::size_t bytes = 0;
   for (const Variable& variable : model.variables()) bytes += variable.bytes();
   check_size(bytes);
-  const std::string file = onnx::onnx_file_of(model, options);
+  const onnx::FileContents file = onnx::onnx_file_of(model, options);
   check_size(file.size());
-  vfs_or_host({}, place)->replace(filepath, {file});
+  const std::shared_ptr<Vfs> files = vfs_or_host({}, place);
+  FileReplacement made(*files, filepath);
+  file.visit_pieces([&](std::string_view piece) { made.file().append(piece); });
+  made.commit();
 #else
   static_cast<void>(model);
   fail(ErrorKind::state, place,

@@ -5,6 +5,7 @@
 
 #include "etude/base/detail/archive.hpp"
 #include "etude/base/error.hpp"
+#include "etude/saving/detail/json.hpp"
 
 namespace etude {
 namespace {
@@ -27,8 +28,8 @@ constexpr Refusal refusals[]{
     {npz, "is an archive of arrays", "load its weights into a model of the same layers"},
     {tfjs, "is a model of TensorFlow.js", "load it as a model, by the path of its model.json"},
     {saved_model, "is a SavedModel of TensorFlow, which contains code",
-     "in Python, save its weights by \"numpy.savez(path, **{v.name: v for v in "
-     "tf.saved_model.load(path).variables})\""},
+     "in Python, save its weights by \"numpy.savez('weights', **{f'{i}/{v.name}': v for i, v in "
+     "enumerate(tf.saved_model.load(path).variables)})\""},
     {tf_checkpoint, "is a checkpoint of TensorFlow",
      "load its weights in C++, or in Python save what \"tf.train.load_checkpoint(path)\" reads by \"numpy.savez\""},
     {pickle, "is a pickle of Python, which contains code",
@@ -74,12 +75,18 @@ FileFormat format_of_archive(const std::string& path, const std::shared_ptr<File
 }
 
 FileFormat format_of_folder(const std::string& path, Vfs& files) {
-  for (const std::string& name : files.list(path)) {
+  const std::vector<std::string> names = files.list(path);
+  // A checkpoint of Étude is a folder, also beside files of others.
+  const auto is_checkpoint = [&](const std::string& name) {
+    return name.starts_with("ckpt-") && files.kind(path + '/' + name) == PathKind::folder;
+  };
+  if (std::ranges::any_of(names, is_checkpoint)) return etude_folder;
+  for (const std::string& name : names) {
     if (name == "saved_model.pb" || name == "saved_model.pbtxt") return saved_model;
     if (name == "model.json") return tfjs;
     if (name == "checkpoint" || name.ends_with(".index") || name.find(".data-00000-of-") != name.npos)
       return tf_checkpoint;
-    if (name == "manifest.json" || name.starts_with("ckpt-")) return etude_folder;
+    if (name == "manifest.json") return etude_folder;
   }
   return unknown;
 }
@@ -90,6 +97,11 @@ std::string beginning_of(FileSource& source, std::uint64_t most) {
   std::string begin(static_cast<std::size_t>(std::min(source.size(), most)), ' ');
   source.read(0, std::as_writable_bytes(std::span(begin)));
   return begin;
+}
+
+std::string json_text_in(FileSource& source, const std::string& path) {
+  check_json_size(source.size(), path);
+  return beginning_of(source, source.size());
 }
 
 /// Reads only the beginning, except of archives, whose files it lists, and of JSON.
@@ -103,7 +115,7 @@ FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>&
   if (text.size() > 2 && text[0] == '\x80' && text[1] >= 2 && text[1] <= 5) return pickle;
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos || text[begin] != '{') return format_by_name(path);
-  text = beginning_of(*source, source->size());
+  text = json_text_in(*source, path);
   const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
   const FileFormat format = has("\"weightsManifest\"") ? tfjs
                             : !has("\"weight_map\"")   ? unknown

@@ -31,11 +31,14 @@ enum class FileFormat : std::uint8_t {
 /// The format of a file, or of a folder, by its contents and then by its name; by the name alone if there is neither.
 /// TensorFlow names checkpoints by the common beginning of their files' names.
 FileFormat format_of(const std::string& path, Vfs& files);
-/// The format of a file with these contents. JSON is read as a whole for that: `text` gets it.
+/// The format of a file with these contents. JSON is read as a whole for that: `text` gets it. Throws as
+/// json_text_in().
 FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>& source, std::string* text = nullptr);
 
 /// The first bytes of a source, as a text: `most`, or all if it has fewer.
 std::string beginning_of(FileSource& source, std::uint64_t most);
+/// The text of a file of JSON. Throws Error(data) before it is read if it has more bytes than parse_json() takes.
+std::string json_text_in(FileSource& source, const std::string& path);
 
 /// Throws Error(value) that names the format and the way to convert it. `expected` is what the caller reads, such as "a
 /// file of weights"; `where` is the caller's name in errors.

@@ -85,9 +85,13 @@ class Builder {
 
 }  // namespace
 
+void check_json_size(std::uint64_t bytes, const std::string& path) {
+  check(bytes <= json_bytes_limit, ErrorKind::data, "json", '"', path, "\" has ", bytes, " bytes - expected at most ",
+        json_bytes_limit, " - check its source.");
+}
+
 Json parse_json(std::string_view text, const std::string& path) {
-  check(text.size() <= json_bytes_limit, ErrorKind::data, "json", '"', path, "\" has ", text.size(),
-        " bytes - expected at most ", json_bytes_limit, " - check its source.");
+  check_json_size(text.size(), path);
   Builder builder(path);
   Json::sax_parse(text.begin(), text.end(), &builder);
   return std::move(builder.result);

@@ -3,6 +3,7 @@
 /// Private to core/saving: no public header includes this, and it is not installed, because nlohmann-json is not part
 /// of Étude's interface.
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@ namespace etude {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t json_bytes_limit = 100'000'000, json_depth_limit = 64;
+
+/// Throws Error(data) for more bytes of JSON than parse_json() takes: before the text at `path` is read.
+void check_json_size(std::uint64_t bytes, const std::string& path);
 
 /// Parses untrusted JSON text. Throws Error(data) with `path` and the byte of the error: invalid JSON or UTF-8, a
 /// duplicate key in an object, nesting deeper than 64, or more than 100 MB.

@@ -16,7 +16,7 @@ namespace etude {
 // "assets/layers/string_lookup/vocabulary.txt", and a vocabulary that its options have to the config. In Étude the
 // config always has it. Source: IndexLookup.save_assets in keras/src/layers/preprocessing/index_lookup.py.
 
-/// What a .keras file has at a path: the text of an asset, or the dataset of weights; nothing if there is none.
+/// The content of a .keras file at a path: the text of an asset, or the dataset of weights; nothing if there is none.
 struct KerasAssets {
   std::function<std::optional<std::string>(const std::string& path)> text;
   std::function<std::optional<Tensor>(const std::string& path)> weights;

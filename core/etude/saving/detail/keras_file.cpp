@@ -23,11 +23,19 @@ namespace {
 
 constexpr const char* weights_name = "model.weights.h5";
 constexpr const char* config_name = "config.json";
+constexpr const char* metadata_name = "metadata.json";
 
 /// A .keras file, and the files in it.
 struct KerasArchive {
   explicit KerasArchive(const std::string& file)
-      : path(file), reader(open_archive(vfs_or_host({}, "load_model")->source(file), file)) {}
+      : path(file), reader(open_archive(vfs_or_host({}, "load_model")->source(file), file)) {
+    static_cast<void>(entry(config_name));  // throws if there is none
+    constexpr std::string_view known[]{config_name, metadata_name, weights_name};
+    for (const ArchiveEntry& each : reader->entries())
+      check(each.name.starts_with("assets/") || std::ranges::find(known, each.name) != std::end(known), ErrorKind::data,
+            path, "an archive with \"", each.name,
+            "\" - expected only the files that Keras writes - check the file, or remove that.");
+  }
 
   const ArchiveEntry& entry(const char* name) const {
     const ArchiveEntry* found = reader->find(name);
@@ -39,9 +47,14 @@ struct KerasArchive {
     const std::vector<std::byte> text = reader->read_all(stored);
     return {reinterpret_cast<const char*>(text.data()), text.size()};
   }
+  Json json(const ArchiveEntry& stored) const {
+    const std::string place = path + '/' + stored.name;
+    check_json_size(stored.size, place);
+    return parse_json(text(stored), place);
+  }
   /// The description of the model, with the vocabularies in it.
   Json config() const {
-    Json config = parse_json(text(entry(config_name)), path + '/' + config_name);
+    Json config = json(entry(config_name));
     const auto text_at = [&](const std::string& name) {
       const ArchiveEntry* found = reader->find(name);
       return found ? std::optional(text(*found)) : std::nullopt;
@@ -56,12 +69,11 @@ struct KerasArchive {
   }
   /// The version of Keras that wrote the file; empty if it is not known.
   std::string version() const {
-    const ArchiveEntry* found = reader->find("metadata.json");
+    const ArchiveEntry* found = reader->find(metadata_name);
     if (!found) return {};
-    const std::vector<std::byte> text = reader->read_all(*found);
-    const Json json = parse_json({reinterpret_cast<const char*>(text.data()), text.size()}, path + "/metadata.json");
-    const auto version = json.find("keras_version");
-    return version != json.end() && version->is_string() ? version->get<std::string>() : std::string();
+    const Json metadata = json(*found);
+    const auto version = metadata.find("keras_version");
+    return version != metadata.end() && version->is_string() ? version->get<std::string>() : std::string();
   }
   hdf5::Reader weights() const { return {reader->source(entry(weights_name)), path + '/' + weights_name}; }
 
@@ -75,7 +87,6 @@ Task<std::unique_ptr<KerasArchive>> open_keras(const std::string& path, Reading&
   std::unique_ptr<KerasArchive> archive;
   auto opening = [&] { archive = std::make_unique<KerasArchive>(path); };
   co_await reading.run(opening);
-  static_cast<void>(archive->entry(config_name));
   const ArchiveEntry* weights = archive->reader->find(weights_name);
   for (bool compared = !weights; !compared;) {
     auto step = [&] { compared = archive->reader->compare(*weights); };
@@ -179,8 +190,8 @@ void warn_of_skipped(const std::vector<std::string>& skipped, const std::string&
   if (skipped.empty()) return;
   std::string names;
   for (const std::string& name : skipped) names += (names.empty() ? "\"" : ", \"") + name + '"';
-  print_warning({},
-                '[' + where + "] these layers have other weights in the file, and keep their values: " + names + '.');
+  print_warning(
+      {}, '[' + where + "] these have other weights or shapes in the file, and keep their values: " + names + '.');
 }
 
 }  // namespace
@@ -203,7 +214,7 @@ void save_keras(const Model& model, const std::string& path, WriteCount& count) 
   const std::vector<KerasWeights> groups = groups_of(model, path);
   const std::unique_ptr<ArchiveWriter> archive = create_archive(path);
   // The version of Keras whose form the files have. Without a date, equal models give equal files.
-  archive->add("metadata.json", json_text({{"keras_version", "3.15.1"}, {"etude", 1}}));
+  archive->add(metadata_name, json_text({{"keras_version", "3.15.1"}, {"etude", 1}}));
   archive->add(config_name, json_text(config));
   write_keras_groups(
       groups, [&](std::uint64_t size) { archive->begin(weights_name, false, size); },

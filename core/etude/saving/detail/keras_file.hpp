@@ -13,14 +13,14 @@
 
 namespace etude {
 
-// Files of Keras. Nothing in them is executed, and no other file is opened. The arguments of what loads must outlive
-// its Task.
+// Files of Keras. Nothing in them is executed, and no other file is opened. The arguments of functions that load must
+// outlive its Task.
 
 /// Writes a .keras file, which Keras 3 loads: the description, the weights, vocabularies, and the state of the
-/// optimizer unless that is a custom one. A warning says if it is.
+/// optimizer unless that is a custom one; then it warns.
 void save_keras(const Model& model, const std::string& path, WriteCount& count);
 /// The model in a .keras file of Keras 3, or of Keras 2.13 and later. `compile`: as it was compiled, with the state of
-/// its optimizer; a warning says if that does not fit, and then it starts anew.
+/// its optimizer. If that does not fit, it warns, and the optimizer starts from its initial state.
 Task<ModelPtr> load_keras(const std::string& path, bool compile, Reading& reading);
 
 /// The layers of strings that load_keras leaves out, by their names, with their vocabularies.

@@ -26,7 +26,7 @@ struct Place {
   std::string path;
 };
 
-/// Finds the datasets of variables. A failure throws, or adds `name` to `skipped`.
+/// Finds the datasets of variables. A failure throws, or adds the name of the layer or variable to `skipped`.
 class Finder {
  public:
   Finder(std::string_view where, std::vector<std::string>* skipped) : where_(where), skipped_(skipped) {}
@@ -36,26 +36,52 @@ class Finder {
   /// The datasets at these places, one for each variable of the layer `name`.
   void add(const std::string& name, const std::vector<Place>& places, const std::vector<Variable>& variables) {
     std::vector<StoredVariable> stored;
-    std::string fault;
-    if (places.size() != variables.size())
-      fault = "layer \"" + name + "\" has " + std::to_string(places.size()) + " tensors in the file - expected " +
-              std::to_string(variables.size());
-    for (std::size_t i = 0; fault.empty() && i < places.size(); ++i) {
-      const auto& [file, path] = places[i];
-      hdf5::Dataset dataset = file->dataset(path);
-      if (dataset.shape == variables[i].shape())
-        stored.push_back({variables[i], file, std::move(dataset)});
-      else
-        fault = '"' + path + "\" has shape " + shape_text(dataset.shape) + " - expected " +
-                shape_text(variables[i].shape());
-    }
-    if (fault.empty()) return static_cast<void>(std::ranges::move(stored, std::back_inserter(found)));
-    check(skipped_ != nullptr, ErrorKind::data, where_, fault,
-          ", the shape of the model's weight - load it into the same model, or pass skip_mismatch.");
-    skipped_->push_back(name);
+    std::string fault = fault_of_number(name, places, variables);
+    for (std::size_t i = 0; fault.empty() && i < places.size(); ++i) fault = add_one(places[i], variables[i], stored);
+    if (!fault.empty()) return skip_or_fail(name, fault, true);
+    std::ranges::move(stored, std::back_inserter(found));
+  }
+
+  /// The same of a file of Keras 2, as Keras loads it: what has another shape is left out alone. Another number is an
+  /// error unless layers are found by their names. Source: keras/src/legacy/saving/legacy_h5_format.py.
+  void add_keras2(const std::string& name, const std::vector<Place>& places, const std::vector<Variable>& variables,
+                  bool by_name) {
+    const std::string fault = fault_of_number(name, places, variables);
+    if (!fault.empty()) return skip_or_fail(name, fault, by_name);
+    std::vector<StoredVariable> stored;
+    std::vector<std::string> faults;
+    for (std::size_t i = 0; i < places.size(); ++i) faults.push_back(add_one(places[i], variables[i], stored));
+    // Nothing is read any more, so that a step which waits for bytes adds nothing twice.
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (!faults[i].empty()) skip_or_fail(variables[i].name(), faults[i], true);
+    std::ranges::move(stored, std::back_inserter(found));
   }
 
  private:
+  static std::string fault_of_number(const std::string& name, const std::vector<Place>& places,
+                                     const std::vector<Variable>& variables) {
+    if (places.size() == variables.size()) return {};
+    return "layer \"" + name + "\" has " + std::to_string(places.size()) + " tensors in the file - expected " +
+           std::to_string(variables.size());
+  }
+
+  /// What is wrong with the dataset for a variable; otherwise adds it to `stored`.
+  static std::string add_one(const Place& place, const Variable& variable, std::vector<StoredVariable>& stored) {
+    hdf5::Dataset dataset = place.file->dataset(place.path);
+    if (dataset.shape != variable.shape())
+      return '"' + place.path + "\" has shape " + shape_text(dataset.shape) + " - expected " +
+             shape_text(variable.shape());
+    stored.push_back({variable, place.file, std::move(dataset)});
+    return {};
+  }
+
+  void skip_or_fail(const std::string& name, const std::string& fault, bool may_skip) {
+    check(skipped_ != nullptr && may_skip, ErrorKind::data, where_, fault,
+          may_skip ? ", the shape of the model's weight - load it into the same model, or pass skip_mismatch."
+                   : ", as many as the model's layer has - load it into the same model, or by_name.");
+    skipped_->push_back(name);
+  }
+
   std::string_view where_;
   std::vector<std::string>* skipped_;
 };
@@ -99,10 +125,12 @@ std::vector<Place> keras2_places(hdf5::Reader& file, const std::string& group) {
   return places;
 }
 
-/// A layer's weights in the order of Keras 2: first those that can be trained.
+/// A layer's weights in the order of Keras 2: first those that are trained. Those of frozen layers inside it are not.
 std::vector<Variable> keras2_weights(const Layer& layer) {
+  const std::vector<Variable> trained = layer.trainable_variables();
   std::vector<Variable> weights = layer.weights();
-  std::ranges::stable_partition(weights, [](const Variable& each) { return each.trainable(); });
+  std::ranges::stable_partition(
+      weights, [&](const Variable& each) { return std::ranges::find(trained, each) != trained.end(); });
   return weights;
 }
 
@@ -191,7 +219,7 @@ Task<std::vector<StoredVariable>> find_keras2_weights(hdf5::Reader& file, const 
   }
   Finder finder(where, skipped);
   for (const Pair& pair : keras2_pairs(stored, model, by_name, where)) {
-    auto step = [&] { finder.add(pair.layer->name(), *pair.places, keras2_weights(*pair.layer)); };
+    auto step = [&] { finder.add_keras2(pair.layer->name(), *pair.places, keras2_weights(*pair.layer), by_name); };
     co_await reading.run(step);
   }
   co_return std::move(finder.found);
@@ -203,7 +231,8 @@ bool is_keras2(hdf5::Reader& file) {
 }
 
 Task<> assign_stored(std::vector<StoredVariable> stored, Reading& reading) {
-  // What is damaged is found before the first one is set. Variables without a value have nothing to lose.
+  // All datasets are read once before the first variable is set, so that a damaged file changes no variable. Variables
+  // without a value are not checked in advance.
   std::uint64_t all = 0;
   for (const StoredVariable& each : stored) all += bytes_of(each.variable) * (each.variable.replicas() > 0 ? 2 : 1);
   ReadCount count(reading, all);

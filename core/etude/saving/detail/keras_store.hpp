@@ -42,7 +42,8 @@ Task<std::vector<StoredVariable>> find_keras_groups(hdf5::Reader& file, std::spa
                                                     std::string_view where, std::vector<std::string>* skipped,
                                                     Reading& reading);
 /// The same of a file of Keras 2, where each layer of the model has a list of all its weights. `by_name`: layers of the
-/// same name, instead of those at the same place; others are left out.
+/// same name, instead of those at the same place; others are left out. With `skipped`, as in Keras, weights of other
+/// shapes are left out alone; layers of another number of weights are left out `by_name`, and an error otherwise.
 Task<std::vector<StoredVariable>> find_keras2_weights(hdf5::Reader& file, const Model& model, bool by_name,
                                                       std::string_view where, std::vector<std::string>* skipped,
                                                       Reading& reading);

@@ -21,6 +21,26 @@
 namespace etude {
 namespace {
 
+/// Files in memory, and one whose bytes belong to others.
+class BorrowedFile : public MemoryVfs {
+ public:
+  BorrowedFile(std::string name, std::span<const std::byte> bytes) : name_(std::move(name)), bytes_(bytes) {}
+
+  std::vector<std::byte> read(const std::string& path) override {
+    return path == name_ ? std::vector(bytes_.begin(), bytes_.end()) : MemoryVfs::read(path);
+  }
+  std::uint64_t size(const std::string& path) override { return path == name_ ? bytes_.size() : MemoryVfs::size(path); }
+  std::unique_ptr<FileSource> source(const std::string& path) override {
+    if (path != name_) return MemoryVfs::source(path);
+    return std::make_unique<MemorySource>(bytes_, nullptr);
+  }
+  PathKind kind(const std::string& path) override { return path == name_ ? PathKind::file : MemoryVfs::kind(path); }
+
+ private:
+  const std::string name_;
+  const std::span<const std::byte> bytes_;
+};
+
 /// The first names of a list, in quotes.
 std::string first_names(const std::vector<std::string>& names) {
   constexpr std::size_t most = 5;
@@ -74,7 +94,7 @@ std::vector<std::string> missing_in(const std::vector<First>& names, const std::
   return result;
 }
 
-/// Removes from both lists what has no counterpart of the same name and shape, and warns about the weights.
+/// Removes from both lists entries without a counterpart of the same name and shape, and warns about the weights.
 void keep_matching(std::vector<NamedVariable>& weights, std::vector<StoredTensor>& tensors, const std::string& where) {
   std::map<std::string_view, const Shape*> by_name;
   for (const StoredTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor.shape);
@@ -96,14 +116,14 @@ void keep_matching(std::vector<NamedVariable>& weights, std::vector<StoredTensor
   weights = std::move(matching);
 }
 
-/// Checks that both lists have the same names, or keeps what is in both if the options say so.
+/// Checks that both lists have the same names. With skip_mismatch it keeps the entries of both lists instead.
 void match(std::vector<NamedVariable>& weights, std::vector<StoredTensor>& tensors, const LoadWeightsOptions& options,
            const std::string& where) {
   if (options.skip_mismatch) return keep_matching(weights, tensors, where);
   const std::vector<std::string> missing = missing_in(weights, tensors), others = missing_in(tensors, weights);
   check(missing.empty() || others.empty(), ErrorKind::data, where, "no tensors ", first_names(missing), " but ",
         first_names(others), " - expected the names of the model's ", weights.size(),
-        " weights - load the file into the model that saved it, or rename its tensors by `map`.");
+        " weights - load the file into a model of the same layers, or rename its tensors by `map`.");
 }
 
 }  // namespace
@@ -130,9 +150,7 @@ void save_weights(const Model& model, const std::string& path, const SaveOptions
 }
 
 std::shared_ptr<Vfs> files_with(const std::string& name, std::span<const std::byte> bytes) {
-  auto files = std::make_shared<MemoryVfs>();
-  files->open(name, false)->append({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  return files;
+  return std::make_shared<BorrowedFile>(name, bytes);
 }
 
 void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options) {
@@ -148,15 +166,21 @@ void load_weights(Model& model, const std::string& path, const LoadWeightsOption
 
 Task<> load_weights_task(Model& model, std::string path, LoadWeightsOptions options) {
   check_is_path(path, "load_weights");
-  check_built(model, "load_weights");
   Reading reading(vfs_or_host(options.files, "load_weights"), options.progress);
   WeightsFile file;
   auto looking = [&] { file = find_weights(path, *reading.files()); };
   co_await reading.run(looking);
+  check(model.built() || file.format != FileFormat::hdf5, ErrorKind::state, "load_weights",
+        "Unable to load weights saved in HDF5 format into a subclassed Model which has not created its variables yet",
+        " - expected \"", model.name(), "\" to be built - call the model first, then load the weights.");
+  check_built(model, "load_weights");
   if (const auto load = functions_of(file.format).load_weights) {
     co_await load(model, path, options, reading);
     co_return;
   }
+  check(!options.by_name || file.format != FileFormat::tf_checkpoint, ErrorKind::value, "load_weights",
+        "Weights may only be loaded based on topology into Models when loading TensorFlow-formatted weights",
+        " - expected by_name for an .h5 file of Keras 2, not for \"", path, "\" - leave it out.");
   check(!options.by_name, ErrorKind::value, "load_weights", '"', path,
         "\" by_name - expected an .h5 file of Keras 2 - leave it out.");
   if (file.format == FileFormat::tf_checkpoint) {

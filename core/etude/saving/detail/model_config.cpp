@@ -180,7 +180,7 @@ class GraphReader {
     }
     for (const Node& node : nodes_)
       check(node.missing == 0, ErrorKind::data, "Functional", "layer \"", node.place.layer,
-            "\" is called on what no layer gives - expected a graph without loops - check the text.");
+            "\" is called on a tensor that no layer returns - expected a graph without loops - check the text.");
   }
 
   /// The tensors of nested lists and dicts of histories. A single tensor may appear without a list around it.
@@ -269,7 +269,7 @@ class GraphReader {
   SymbolicTensor tensor(const Json& history) const {
     const SymbolicTensor* found = find(history);
     check(found != nullptr, ErrorKind::data, "Functional", json_text(history),
-          " is given by no layer - expected one that the model calls - check the text.");
+          " is returned by no layer - expected one that the model calls - check the text.");
     return *found;
   }
 
@@ -309,6 +309,17 @@ class GraphReader {
   std::set<std::pair<std::size_t, std::size_t>> ready_;  // round and node
 };
 
+/// The number of layers and cells in the lists of a description, of models within it, too.
+std::size_t layers_in(const Json& json) {
+  std::size_t count = 0;
+  if (json.is_object())
+    for (const char* name : {"layers", "cells"})
+      if (const auto list = json.find(name); list != json.end() && list->is_array()) count += list->size();
+  if (json.is_structured())
+    for (const Json& each : json) count += layers_in(each);
+  return count;
+}
+
 ModelPtr functional_from(const Json& config) {
   const GraphReader description(config);
   return std::make_shared<Functional>(description.tensors(config, "input_layers"),
@@ -335,6 +346,10 @@ Json model_to_json(const Model& model) {
 }
 
 ModelPtr model_from_json(const Json& json) {
+  constexpr std::size_t most = 100'000;
+  const std::size_t layers = layers_in(json);
+  check(layers <= most, ErrorKind::data, "model_from_json", layers, " layers - expected at most ", most,
+        " - check the text.");
   if (class_name_in(json) != "Sequential") return functional_from(config_in(json));
   const auto config = json.find("config");
   if (config == json.end() || !config->is_array()) return sequential_from(config_in(json));

@@ -63,13 +63,15 @@ std::vector<StoredTensor*> in_order(const std::vector<NamedVariable>& variables,
   for (const auto& [name, variable] : variables) {
     const auto found = by_name.find(name);
     check(found != by_name.end(), ErrorKind::data, where, "no tensor \"", name, "\" among ", tensors.size(),
-          " - expected one for each of ", variables.size(), " variables - load them into the model that saved them.");
+          " - expected one for each of ", variables.size(),
+          " variables - load them into a model of the same layers and optimizer.");
     check(found->second->shape == variable.shape(), ErrorKind::data, where, '"', name, "\" of shape ",
-          found->second->shape, " - expected ", variable.shape(), " - load it into the model that saved it.");
+          found->second->shape, " - expected ", variable.shape(),
+          " - load it into a model of the same layers and optimizer.");
     result.push_back(found->second);
   }
   check(tensors.size() == variables.size(), ErrorKind::data, where, tensors.size(), " tensors - expected ",
-        variables.size(), " - load them into the model that saved them.");
+        variables.size(), " - load them into a model of the same layers and optimizer.");
   return result;
 }
 
@@ -139,7 +141,8 @@ void assign_all(const std::vector<NamedVariable>& variables, std::vector<NamedTe
 Task<> assign_all(std::vector<NamedVariable> variables, std::vector<StoredTensor> tensors, std::string where,
                   Reading& reading) {
   const std::vector<StoredTensor*> of_variables = in_order(variables, tensors, where);
-  // What is damaged is found before the first one is set. Variables without a value have nothing to lose.
+  // All tensors are read once before the first variable is set, so that a damaged file changes no variable. Variables
+  // without a value are not checked in advance.
   std::uint64_t all = 0;
   for (const auto& [name, variable] : variables) all += bytes_of(variable) * (variable.replicas() > 0 ? 2 : 1);
   ReadCount count(reading, all);

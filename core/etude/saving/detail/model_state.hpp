@@ -25,9 +25,9 @@ std::vector<NamedVariable> named_weights(const Layer& layer);
 /// Its other variables: the states of random draws and of stateful layers.
 std::vector<NamedVariable> named_states(const Layer& layer);
 
-/// Sets those of a loaded model that have no value to 0, as in a new one: for files that have none. A file must not say
-/// how much memory that takes: throws Error(data) for states of many more bytes than the weights. `where` is the prefix
-/// of errors.
+/// Sets states of a loaded model that have no value to 0, as in a new one, for files without states. A file must not
+/// say how much memory that takes: throws Error(data) for states of many more bytes than the weights. `where` is the
+/// prefix of errors.
 void clear_states(const Layer& layer, std::string_view where);
 
 /// Variables named by their numbers: for an optimizer, whose order of variables determines the weight of each.
@@ -42,7 +42,7 @@ std::vector<NamedLayer> drawing_layers(const Layer& layer);
 
 /// Their values, in that order.
 std::vector<NamedTensor> values_of(const std::vector<NamedVariable>& variables);
-/// The same; each is copied when it is asked for. With a count, which must outlive them, they are counted as they are
+/// The same; each is copied when it is requested. With a count, which must outlive them, they are counted as they are
 /// copied to be written.
 std::vector<StoredTensor> stored_values_of(const std::vector<NamedVariable>& variables, WriteCount* count = nullptr);
 /// Sets them to the tensors of those names. Throws Error(data) and sets none if a name is missing or superfluous, or a

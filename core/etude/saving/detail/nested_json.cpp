@@ -28,7 +28,7 @@ void add_leaves(const Json& json, const std::string& path, bool (*is_leaf)(const
   for (const std::string& key : keys) add_leaves(json[key], before + part_of_key(key), is_leaf, leaves);
 }
 
-/// Whether the place of `path` is within that of another path, or is a key of what is a list by another path.
+/// Whether `path` begins with another path, or uses a key at a place where another path uses an index of a list.
 bool is_within_any(std::string_view path, std::span<const std::string> paths) {
   return std::ranges::any_of(paths, [&](std::string_view other) {
     const auto [end, end_of_other] = std::ranges::mismatch(path, other);

@@ -88,7 +88,7 @@ class OpArguments {
   std::vector<std::ptrdiff_t> axes(const Shape& shape) const;
   /// The variable of an argument that is a constant, or null.
   Variable constant(std::size_t index) const;
-  /// Throws Error(value) for what Étude does not support.
+  /// Throws Error(value) for arguments that Étude does not support.
   [[noreturn]] void unsupported(const std::string& what, const char* expected) const;
 
  private:

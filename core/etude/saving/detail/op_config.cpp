@@ -141,7 +141,7 @@ Json keras_form(const OpRow& row, Json given, const std::string& where) {
   }
   Json named = Json::object();
   if (row.class_name == std::string_view("Pad")) {
-    // What Keras passes with the call.
+    // Keras passes it with the call.
     if (!config["constant_values"].is_null()) named["constant_values"] = config["constant_values"];
     config.erase("constant_values");
   }

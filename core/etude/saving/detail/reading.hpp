@@ -11,7 +11,7 @@
 
 namespace etude {
 
-/// What a loader reads from, in steps: files may need to wait for their bytes, as those of a page do.
+/// The source of a loader, which reads in steps: files, such as those of a page, may need to wait for their bytes.
 class Reading {
  public:
   /// `files` may be null if no step reads a file.
@@ -21,13 +21,13 @@ class Reading {
   /// The files.
   const std::shared_ptr<Vfs>& files() const { return files_; }
   /// Calls `step`, a function that outlives the Task, within a FilesScope of the files. If it throws BytesAwaited, it
-  /// is called again when the bytes are there, so that it must change nothing before it has read what it needs. Then
-  /// these bytes are forgotten.
+  /// is called again when the bytes have arrived. So it must change nothing before it has read all bytes that it needs.
+  /// These bytes are released afterwards.
   template <class Step> Task<> run(Step& step) {
     return repeat([](void* each) { (*static_cast<Step*>(each))(); }, &step);
   }
-  /// The function that is told how many bytes of weights were read. It is told of the weights that are loaded first,
-  /// and of nothing after them: later calls return an empty one.
+  /// The function that gets the number of bytes of weights that were read. Only the weights that are loaded first are
+  /// reported: later calls return an empty function.
   LoadProgress take_progress() { return std::exchange(progress_, nullptr); }
 
  private:
@@ -42,7 +42,7 @@ class ReadCount {
  public:
   /// Takes the function of a loader; `all` is the number of bytes to read.
   ReadCount(Reading& reading, std::uint64_t all) : progress_(reading.take_progress()), all_(all) {}
-  /// Tells the function of further bytes.
+  /// Reports further bytes to the function.
   void add(std::uint64_t bytes) {
     done_ += bytes;
     if (progress_) progress_(done_, all_);

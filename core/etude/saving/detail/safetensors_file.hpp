@@ -15,7 +15,7 @@ namespace etude {
 
 struct NamedTensor;
 
-/// The contents of a file of safetensors, whose tensors are read when they are asked for.
+/// The contents of a file of safetensors, whose tensors are read when they are requested.
 struct SafetensorsFile {
   std::vector<StoredTensor> tensors;
   std::map<std::string, std::string> metadata;

@@ -96,7 +96,7 @@ void save_model(const Model& model, const std::string& folder, const SaveOptions
 
 void check_is_path(const std::string& path, std::string_view where) {
   check(path.find("://") == path.npos, ErrorKind::value, where, '"', path,
-        "\" - expected the path of a file or folder, the only storage - ", "leave out what stands before the path.");
+        "\" - expected the path of a file or folder - ", "remove the scheme before the path.");
 }
 
 void check_saves_to(const std::string& folder, std::string_view where) {

@@ -24,7 +24,7 @@ Task<> load_weights_task(Model& model, std::string path, LoadWeightsOptions opti
 /// The same from the bytes of a file.
 void load_weights(Model& model, std::span<const std::byte> bytes, const LoadWeightsOptions& options);
 
-/// Files in memory: one of that name, with a copy of these bytes.
+/// Files in memory: one of that name, of these bytes, which must outlive it.
 std::shared_ptr<Vfs> files_with(const std::string& name, std::span<const std::byte> bytes);
 
 /// Throws Error(value) for names of formats and places that Étude's save() does not write, such as "model.keras" and

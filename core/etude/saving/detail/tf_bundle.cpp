@@ -14,6 +14,7 @@
 namespace etude {
 namespace {
 
+constexpr std::uint64_t index_limit = 100'000'000, text_limit = 100'000'000;
 constexpr std::size_t footer_bytes = 48, magic_bytes = 8, trailer_bytes = 5, number_bytes = 4, name_limit = 4096;
 constexpr std::uint64_t magic = 0xdb4775248b80fb57, shard_limit = 100'000;
 constexpr std::uint64_t string_type = 7, int64_type = 9;
@@ -55,7 +56,7 @@ Shape shape_in(std::string_view message, std::string_view where, std::string_vie
     for (WireReader dim(fields.text(), where); dim.next();)
       if (dim.field() == 1) extent = dim.number();
     check(shape.rank() < Shape::max_rank && extent <= INT64_MAX, ErrorKind::data, where, '"', name,
-          "\" with a shape that is not one - expected at most ", Shape::max_rank,
+          "\" with an invalid shape - expected at most ", Shape::max_rank,
           " axes, each of a known extent - copy the checkpoint again.");
     shape.append(static_cast<std::int64_t>(extent));
   }
@@ -77,6 +78,15 @@ TfEntry entry_in(std::string_view message, std::string_view where, std::string_v
   return entry;
 }
 
+std::vector<std::byte> index_at(const std::string& path, Vfs& files) {
+  const std::unique_ptr<FileSource> source = files.source(path);
+  check(source->size() <= index_limit, ErrorKind::data, path, "an index of ", source->size(),
+        " bytes - expected at most ", index_limit, " - check that this is the right file.");
+  std::vector<std::byte> bytes(static_cast<std::size_t>(source->size()));
+  source->read(0, bytes);
+  return bytes;
+}
+
 /// The bytes of a tensor; none if they are more than `most`.
 std::optional<std::uint64_t> bytes_of(const Shape& shape, DType dtype, std::uint64_t most) {
   std::uint64_t bytes = size_of(dtype);
@@ -91,7 +101,7 @@ std::optional<std::uint64_t> bytes_of(const Shape& shape, DType dtype, std::uint
 }  // namespace
 
 TfBundle::TfBundle(const std::string& prefix, Vfs& files)
-    : prefix_(prefix), path_(prefix + ".index"), files_(files), index_(files.read(path_)) {
+    : prefix_(prefix), path_(prefix + ".index"), files_(files), index_(index_at(path_, files)) {
   bool has_header = false;
   visit_table([&](const std::string& key, std::string_view value) {
     if (!key.empty()) return;
@@ -180,7 +190,7 @@ void TfBundle::visit_table(const Visit& visit) const {
 /// The file of an entry, which has all of its bytes.
 FileSource& TfBundle::shard_of(const std::string& name, const TfEntry& entry) {
   check(entry.shard < shards_ && !entry.is_sliced, ErrorKind::data, path_, '"', name, "\" in ",
-        entry.is_sliced ? "several pieces" : "a file that is not there",
+        entry.is_sliced ? "several pieces" : "a missing file",
         " - expected a tensor in one piece - save the checkpoint without a partitioner.");
   if (!source_ || shard_ != entry.shard) {
     char ending[40];
@@ -201,6 +211,8 @@ std::string TfBundle::text(const std::string& name, const TfEntry& entry) {
   FileSource& source = shard_of(name, entry);
   check(entry.type == string_type && entry.shape.rank() == 0, ErrorKind::data, path_, '"', name,
         "\" that is no text - expected a checkpoint of TensorFlow 2 - save it again.");
+  check(entry.size <= text_limit, ErrorKind::data, shard_path_, '"', name, "\" of ", entry.size,
+        " bytes - expected a text of at most ", text_limit, " - check that this is the right file.");
   std::vector<std::byte> bytes(static_cast<std::size_t>(entry.size));
   source.read(entry.offset, bytes);
   // A length, its checksum, and the text. The sums are those of the length in four bytes.

@@ -34,13 +34,13 @@ struct TfEntry {
 /// Source: tensorflow/core/util/tensor_bundle/tensor_bundle.cc, tensorflow/core/protobuf/tensor_bundle.proto.
 class TfBundle {
  public:
-  /// Reads and checks the index. Throws Error(data) for a damaged or compressed index, and for one of a machine of the
-  /// other byte order; Error(io).
+  /// Reads and checks the index. Throws Error(data) for a damaged or compressed index, for one of more than 100 MB, and
+  /// for one of a machine of the other byte order; Error(io).
   TfBundle(const std::string& prefix, Vfs& files);
 
   /// The entries of these names that the index has. Throws Error(data) for damaged ones.
   std::map<std::string, TfEntry> find(const std::set<std::string, std::less<>>& names) const;
-  /// The text of a scalar string. Throws Error(data) for another entry, and for a wrong checksum.
+  /// The text of a scalar string. Throws Error(data) for another entry, for more than 100 MB, and for a wrong checksum.
   std::string text(const std::string& name, const TfEntry& entry);
   /// The value of a tensor of numbers; of int64 as int32. Throws Error(data) for one in pieces, for one beyond the end
   /// of its file, and for a wrong checksum; Error(dtype) for types that Étude does not have.

@@ -17,7 +17,7 @@ class TfObjectGraph {
     std::string_view name;
     std::uint32_t object;
   };
-  /// What an optimizer of tf.keras keeps beside a variable: both are objects.
+  /// A slot of an optimizer of tf.keras, and its variable: both are objects.
   struct Slot {
     std::uint32_t variable, value;
     std::string_view name;

@@ -53,7 +53,7 @@ class Matcher {
 
   void skip_or_fail(const Layer& layer, const std::string& fault) {
     check(skipped_ != nullptr, ErrorKind::data, where_, fault,
-          " - load it into the model that saved it, or pass skip_mismatch.");
+          " - load it into a model of the same layers, or pass skip_mismatch.");
     if (std::ranges::find(*skipped_, layer.name()) == skipped_->end()) skipped_->push_back(layer.name());
   }
 
@@ -151,7 +151,34 @@ void warn_of_skipped(const std::vector<std::string>& skipped, const std::string&
       {}, '[' + where + "] these layers have other weights in the checkpoint, and keep their values: " + names + '.');
 }
 
-using Values = std::vector<std::pair<Variable, Tensor>>;
+/// A variable, and the place of its value in the checkpoint.
+struct StoredValue {
+  Variable variable;
+  std::string key;
+  TfEntry entry;
+
+  Tensor read(TfBundle& bundle) const { return bundle.read(key, entry).astype(variable.dtype()); }
+};
+using Values = std::vector<StoredValue>;
+
+/// Sets them: all or none. One value is in memory at a time; all are read once before the first is set.
+void assign_all(const Values& values, TfBundle& bundle, Reading& reading) {
+  // Variables without a value have nothing to lose.
+  const auto is_read_before = [](const StoredValue& each) { return each.variable.replicas() > 0; };
+  std::uint64_t all = 0;
+  for (const StoredValue& each : values) all += bytes_of(each.variable) * (is_read_before(each) ? 2 : 1);
+  ReadCount count(reading, all);
+  for (const StoredValue& each : values) {
+    if (!is_read_before(each)) continue;
+    static_cast<void>(each.read(bundle));
+    count.add(bytes_of(each.variable));
+  }
+  for (const StoredValue& each : values) {
+    Variable variable = each.variable;
+    variable.assign(each.read(bundle));
+    count.add(bytes_of(variable));
+  }
+}
 
 /// Adds the state of the model's optimizer. Warns if the checkpoint has the state of another one.
 void add_optimizer(Model& model, const TfObjectGraph& graph, const std::vector<Match>& matches, TfBundle& bundle,
@@ -175,16 +202,15 @@ void add_optimizer(Model& model, const TfObjectGraph& graph, const std::vector<M
   if (!found || !std::ranges::all_of(*found, fits))
     return print_warning({}, '[' + where + "] the state of the optimizer \"" + optimizer.name() +
                                  "\" is not restored: the checkpoint has other variables than it. It keeps its own.");
-  for (const TfVariable& each : *found)
-    values.emplace_back(each.variable, bundle.read(each.key, entries.at(each.key)).astype(each.variable.dtype()));
+  for (const TfVariable& each : *found) values.push_back({each.variable, each.key, entries.at(each.key)});
 }
 
-/// Computes what a checkpoint of Keras 2 lacks of Nadam, whose state was loaded.
+/// Computes the part of Nadam's state that a checkpoint of Keras 2 lacks, after the rest was loaded.
 void complete_optimizer(const Model& model, const Values& values) {
   if (!model.compiled()) return;
   const std::vector<Variable> variables = model.optimizer().keras_variables();
   const auto has = [&](const Variable& variable) {
-    return std::ranges::any_of(values, [&](const auto& each) { return each.first.id() == variable.id(); });
+    return std::ranges::any_of(values, [&](const auto& each) { return each.variable.id() == variable.id(); });
   };
   if (ends_with_product(variables) && has(variables.front()) && !has(variables.back()))
     compute_product(model.optimizer());
@@ -234,15 +260,9 @@ void load_tf_checkpoint(Model& model, const std::string& path, const LoadWeights
   });
   warn_of_skipped(skipped, where);
   Values values;
-  std::uint64_t all = 0;
-  for (const Match& match : matcher.matches) all += bytes_of(match.variable);
-  ReadCount count(reading, all);
-  for (const Match& match : matcher.matches) {
-    values.emplace_back(match.variable, bundle.read(match.key, entries.at(match.key)).astype(match.variable.dtype()));
-    count.add(bytes_of(match.variable));
-  }
+  for (const Match& match : matcher.matches) values.push_back({match.variable, match.key, entries.at(match.key)});
   add_optimizer(model, graph, matcher.matches, bundle, where, values);
-  for (auto& [variable, value] : values) variable.assign(value);
+  assign_all(values, bundle, reading);
   complete_optimizer(model, values);
 }
 

@@ -1,10 +1,12 @@
 #include "etude/saving/detail/tfjs_model.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/object_parts.hpp"
@@ -118,6 +120,29 @@ Task<> assign_weights(const Model& model, std::vector<StoredTensor> tensors, Rea
   return assign_all(weights, std::move(tensors), "load_model", reading);
 }
 
+/// The names of the files with the weights of the model at `path` that Étude saved; none if there is no such model.
+std::vector<std::string> shards_of(Vfs& files, const std::string& path, const std::string& prefix) {
+  std::vector<std::string> names;
+  if (files.kind(path) != PathKind::file) return names;
+  try {
+    const std::vector<std::byte> bytes = files.read(path);
+    const Json json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+    for (const Json& group : json.at("weightsManifest"))
+      for (const Json& name : group.at("paths")) {
+        const auto& text = name.get_ref<const std::string&>();
+        if (text.starts_with(prefix + "group1-shard") && text.find('/') == text.npos) names.push_back(text);
+      }
+  } catch (const std::exception&) {
+    names.clear();  // another file, which is replaced
+  }
+  return names;
+}
+
+void discard_files(Vfs& files, const std::string& folder, const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (files.kind(folder + '/' + name) == PathKind::file) files.discard(folder + '/' + name);
+}
+
 }  // namespace
 
 std::vector<NamedVariable> named_tfjs_weights(const Model& model) {
@@ -127,31 +152,42 @@ std::vector<NamedVariable> named_tfjs_weights(const Model& model) {
 }
 
 void save_tfjs(const Model& model, const std::string& path, WriteCount& count) {
+  Json topology = tfjs_topology(model_to_json(model));  // throws before there is a file
   const std::vector<NamedVariable> weights = named_tfjs_weights(model);
   std::set<std::string_view> names;
   for (const NamedVariable& weight : weights)
     check(names.insert(weight.name).second, ErrorKind::value, "Model.save", "two weights \"", weight.name,
           "\", for two layers of that name are in models within the model - expected unique names of layers - give "
           "the layers other names.");
-  Json topology = tfjs_topology(model_to_json(model));  // throws before there is a file
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "Model.save");
   const std::string folder = parent_of(path);
   files->make_folders(folder);
   const std::string file = path.substr(path.rfind('/') + 1);
   const std::string prefix = file == "model.json" ? "" : file.substr(0, file.rfind('.') + 1);
+  // The previous model stays complete until this one is.
+  std::vector<std::string> previous = shards_of(*files, path, prefix);
+  Json manifest = write_tfjs_shards(stored_values_of(weights, &count), folder, *files, prefix);
+  const auto shards = manifest[0]["paths"].get<std::vector<std::string>>();
   Json json = {{"format", "layers-model"},
                {"generatedBy", "etude"},
                {"convertedBy", nullptr},
                {"modelTopology", std::move(topology)},
-               {"weightsManifest", write_tfjs_shards(stored_values_of(weights, &count), folder, *files, prefix)}};
-  files->replace(path, {json_text(json)});
+               {"weightsManifest", std::move(manifest)}};
+  try {
+    files->replace(path, {json_text(json)});
+  } catch (...) {
+    discard_files(*files, folder, shards);
+    throw;
+  }
+  std::erase_if(previous, [&](const std::string& name) { return std::ranges::find(shards, name) != shards.end(); });
+  discard_files(*files, folder, previous);
 }
 
 Task<ModelPtr> load_tfjs(const std::string& path, bool compile, Reading& reading) {
-  std::vector<std::byte> bytes;
-  auto describing = [&] { bytes = reading.files()->read(path); };
+  std::string text;
+  auto describing = [&] { text = json_text_in(*reading.files()->source(path), path); };
   co_await reading.run(describing);
-  const TfjsFile file({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  const TfjsFile file(text, path);
   const ModelPtr& model = file.model;
   const auto wanted = [&](const std::string& name) { return !file.optimizer.contains(name); };
   co_await assign_weights(*model, tfjs_weights(file.manifest, path, reading.files(), wanted), reading);

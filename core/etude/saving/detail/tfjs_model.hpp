@@ -17,8 +17,8 @@ std::vector<NamedVariable> named_tfjs_weights(const Model& model);
 /// Writes a file that tf.loadLayersModel() of TensorFlow.js loads, and files of at most 4 MiB of weights beside it:
 /// layers and weights, without the arguments of compile(). Throws Error(value) for a layer that TensorFlow.js lacks.
 void save_tfjs(const Model& model, const std::string& path, WriteCount& count);
-/// The model in such a file. `compile`: as its trainingConfig says; the optimizer starts anew. Throws Error(value) for
-/// a graph model, and Error(data) for a damaged one. The arguments must outlive the Task.
+/// The model in such a file. `compile`: as its trainingConfig says; the optimizer starts from its initial state. Throws
+/// Error(value) for a graph model, and Error(data) for a damaged one. The arguments must outlive the Task.
 Task<ModelPtr> load_tfjs(const std::string& path, bool compile, Reading& reading);
 
 /// Names the weights in such a file, which has this text, as named_weights() does, "dense/kernel", by the layers that

@@ -21,11 +21,31 @@ std::string_view name_in_manifest(DType dtype) {
   }
 }
 
-/// Bytes in a row that are written to files of 4 MiB.
+/// Names of shards that do not exist yet: those of TensorFlow.js, or else with a number. So the shards of a model that
+/// is saved again are not replaced before its model.json is.
+std::vector<std::string> free_names(Vfs& files, const std::string& folder, const std::string& prefix,
+                                    std::uint64_t count) {
+  for (int attempt = 0;; ++attempt) {
+    const std::string end = "of" + std::to_string(count) + (attempt ? '-' + std::to_string(attempt) : "") + ".bin";
+    std::vector<std::string> names;
+    for (std::uint64_t i = 1; i <= count; ++i) names.push_back(prefix + "group1-shard" + std::to_string(i) + end);
+    if (std::ranges::none_of(names, [&](const std::string& name) { return files.exists(folder + '/' + name); }))
+      return names;
+  }
+}
+
+/// Bytes in a row that are written to files of 4 MiB. Without finish(), nothing is left of them.
 class ShardWriter {
  public:
   ShardWriter(Vfs& files, std::string folder, std::vector<std::string> names)
       : files_(files), folder_(std::move(folder)), names_(std::move(names)) {}
+  ~ShardWriter() {
+    if (finished_) return;
+    file_.reset();
+    for (std::size_t i = 0; i < number_; ++i) files_.discard(folder_ + '/' + names_[i]);
+  }
+  ShardWriter(const ShardWriter&) = delete;
+  ShardWriter& operator=(const ShardWriter&) = delete;
 
   void append(std::string_view bytes) {
     while (!bytes.empty()) {
@@ -34,23 +54,29 @@ class ShardWriter {
       file_->file().append(bytes.substr(0, count));
       bytes.remove_prefix(count);
       written_ += count;
-      if (written_ == shard_size) finish();
+      if (written_ == shard_size) complete();
     }
   }
-  /// Completes the file that is open.
+  /// Completes the last file.
   void finish() {
+    complete();
+    finished_ = true;
+  }
+
+ private:
+  void complete() {
     if (file_) file_->commit();
     file_.reset();
     written_ = 0;
   }
 
- private:
   Vfs& files_;
   const std::string folder_;
   const std::vector<std::string> names_;
   std::optional<FileReplacement> file_;
   std::size_t number_ = 0;
   std::uint64_t written_ = 0;  // to the file that is open
+  bool finished_ = false;
 };
 
 }  // namespace
@@ -69,10 +95,7 @@ Json write_tfjs_shards(const std::vector<StoredTensor>& tensors, const std::stri
     const DType stored = tensor.dtype == DType::uint8 ? DType::int32 : tensor.dtype;
     bytes += static_cast<std::uint64_t>(tensor.shape.size()) * size_of(stored);
   }
-  const std::uint64_t count = (bytes + shard_size - 1) / shard_size;
-  std::vector<std::string> names;
-  for (std::uint64_t i = 1; i <= count; ++i)
-    names.push_back(prefix + "group1-shard" + std::to_string(i) + "of" + std::to_string(count) + ".bin");
+  std::vector<std::string> names = free_names(files, folder, prefix, (bytes + shard_size - 1) / shard_size);
   ShardWriter writer(files, folder, names);
   for (const StoredTensor& tensor : tensors) {
     Tensor values = tensor.read();

@@ -32,8 +32,8 @@ Checkpoint training_state(const Training& training, TrainingMoment moment, const
 std::optional<Checkpoint> start_state(const Training& training);
 
 /// Continues the fit from that state, with the same bits: call it and await it after all callbacks' on_train_begin. The
-/// first epoch may then be partly or completely done: `within_epoch`. From a start_state the fit starts anew. Throws
-/// Error(data) for another model's state or an invalid one.
+/// first epoch may then be partly or completely done: `within_epoch`. From a start_state the fit starts from the
+/// beginning. Throws Error(data) for another model's state or an invalid one.
 Task<> resume_training(Training& training, const Checkpoint& state);
 /// Sets variables and callbacks once more, after repeated hooks of a begin.
 void restore_values(Training& training, const Checkpoint& state);

@@ -7,6 +7,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/data/detail/npz_arrays.hpp"
+#include "etude/saving/detail/checkpoint_format.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/safetensors_file.hpp"
 #include "etude/saving/detail/tfjs_weights.hpp"
@@ -15,7 +16,8 @@
 namespace etude {
 namespace {
 
-constexpr std::string_view expected = "weights as safetensors, as .npz or as a model.json of TensorFlow.js";
+constexpr std::string_view expected =
+    "weights as safetensors, as .npz, in the folder of a saved model, or as a model.json of TensorFlow.js";
 
 }  // namespace
 
@@ -34,6 +36,12 @@ std::vector<StoredTensor> read_weights(const WeightsFile& file, const std::strin
                                        const std::function<std::string(const std::string&)>& name) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, where);
   const auto& [path, format, source, text] = file;
+  if (format == FileFormat::etude_folder) {
+    auto group = newest_stored_group(path, "model", *files);
+    check(group.has_value(), ErrorKind::io, where, '"', path,
+          "\" holds no model - expected a folder that Model::save wrote - check the path.");
+    return std::move(*group);
+  }
   if (!source) {
     const bool is_missing = format == FileFormat::unknown || format == FileFormat::safetensors ||
                             format == FileFormat::npz ||

@@ -23,7 +23,7 @@ struct WeightsFile {
 /// Recognizes the format of a file, or of a folder, of the host.
 WeightsFile find_weights(const std::string& path, Vfs& files);
 
-/// The tensors of a file of the host, each of which is read when it is asked for. Those for whose names `name` returns
+/// The tensors of a file of the host, each of which is read when it is requested. Those for whose names `name` returns
 /// an empty one are left out. Throws Error(value) for other formats, with the way to convert them, and the errors of
 /// each format.
 std::vector<StoredTensor> read_weights(const WeightsFile& file, const std::string& where,

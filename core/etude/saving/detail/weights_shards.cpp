@@ -5,6 +5,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
+#include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/json.hpp"
 #include "etude/saving/detail/safetensors_file.hpp"
 
@@ -21,10 +22,6 @@ std::string file_in_folder(const Json& json, const std::string& path) {
         ErrorKind::data, path, "the file ", json_text(json).substr(0, 40),
         ", which is no name in the folder of the index - expected the names of files beside it - check the index.");
   return name;
-}
-
-std::string_view text_of(const std::vector<std::byte>& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace
@@ -46,7 +43,7 @@ ShardIndex parse_shard_index(std::string_view text, const std::string& path) {
 KerasShards::KerasShards(const std::string& path, const std::string& where)
     : files_(vfs_or_host({}, where)),
       folder_(parent_of(path) + '/'),
-      index_(parse_shard_index(text_of(files_->read(path)), path)) {}
+      index_(parse_shard_index(json_text_in(*files_->source(path), path), path)) {}
 
 std::vector<hdf5::Reader*> KerasShards::files_of(const std::string& group) {
   std::vector<hdf5::Reader*> result;

@@ -7,7 +7,7 @@
 
 namespace etude {
 
-/// Counts the bytes of a model's values that are written, and tells a function of them.
+/// Counts the bytes of a model's values that are written, and reports them to a function.
 class WriteCount {
  public:
   /// `progress` may be empty.

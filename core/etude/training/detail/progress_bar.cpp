@@ -11,16 +11,12 @@
 #include "etude/base/detail/clock.hpp"
 #include "etude/base/detail/number.hpp"
 #include "etude/base/error.hpp"
+#include "etude/base/messages.hpp"
 
 namespace etude {
 namespace {
 
 constexpr std::string_view bold = "\x1b[1m", green = "\x1b[32m", white = "\x1b[37m", plain = "\x1b[0m";
-
-void write_to_stdout(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
 
 /// The characters of UTF-8 text: all bytes except continuation bytes.
 std::size_t columns_of(std::string_view text) {
@@ -41,7 +37,6 @@ ProgressBar::ProgressBar(std::optional<std::int64_t> target, ProgressBarOptions 
         " - expected 1 or more - pass a positive number.");
   check(options_.verbose >= 0 && options_.verbose <= 2, ErrorKind::value, "ProgressBar", "verbose ", options_.verbose,
         " - expected 0 (silent), 1 (a bar) or 2 (one line per epoch) - pass one of these.");
-  if (!options_.sink) options_.sink = write_to_stdout;
   if (!options_.clock) options_.clock = monotonic_seconds;
   reset(target);
 }
@@ -125,7 +120,7 @@ void ProgressBar::draw(double now, bool last) {
     previous_columns_ = columns_;
   }
   if (last) line_ += '\n';
-  options_.sink(line_);
+  print_text(options_.sink, line_);
 }
 
 void ProgressBar::add_bar(double now, bool last) {

@@ -20,7 +20,7 @@ struct FitOptions;
 class RemoteSteps {
  public:
   virtual ~RemoteSteps() = default;
-  /// What the dataset gets by whose first batch this process builds the model.
+  /// The InputContext of the dataset whose first batch builds the model in this process.
   virtual InputContext context() const = 0;
   /// A new pass over the datasets that the other processes create.
   virtual PerWorkerDataset begin_pass(const DatasetCreator& creator) = 0;

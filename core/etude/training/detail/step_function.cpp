@@ -8,10 +8,8 @@
 #include "etude/base/error.hpp"
 #include "etude/distribute/workers.hpp"
 #include "etude/execution/eager.hpp"
-#include "etude/graph/detail/difference.hpp"
+#include "etude/execution/explain_passes.hpp"
 #include "etude/graph/detail/node.hpp"
-#include "etude/ops/elementwise.hpp"
-#include "etude/ops/nn.hpp"
 #include "etude/training/detail/index_ranges.hpp"
 
 namespace etude {
@@ -44,6 +42,23 @@ struct Key {
     if (has_device_libraries) worker_rows.assign(batch.worker_rows.begin(), batch.worker_rows.end());
     for_each_tensor(batch, [&](const Tensor& tensor) { tensors.emplace_back(tensor.shape(), tensor.dtype()); });
   }
+  /// A batch with this key, of zeros.
+  Batch batch() const {
+    Batch result;
+    auto tensor = tensors.begin();
+    const auto next = [&] {
+      const auto& [shape, dtype] = *tensor++;
+      return Tensor(shape, dtype);
+    };
+    for (std::size_t i = 0; i < counts[0]; ++i) result.x.push_back(next());
+    for (std::size_t i = 0; i < counts[1]; ++i) result.y.push_back(next());
+    for (std::size_t i = 0; i < counts[2]; ++i) result.sample_weight.push_back(next());
+    for (std::size_t i = counts[0]; counts[3] > 0 && i-- > 0;)
+      result.mask.push_back(counts[3] >> i & 1 ? next() : Tensor());
+    result.names = std::make_shared<BatchNames>(names);
+    result.worker_rows = worker_rows;
+    return result;
+  }
   /// Allocates nothing, since every step calls it.
   bool fits(const Batch& batch) const {
     if (counts != counts_of(batch) || names != names_of(batch)) return false;
@@ -57,70 +72,6 @@ struct Key {
     return same;
   }
 };
-
-StepData input_values(Graph& graph, const Batch& batch) {
-  StepData data;
-  data.names = names_of(batch);
-  const auto add = [&](const std::vector<Tensor>& tensors, std::vector<Value>& values) {
-    for (const Tensor& tensor : tensors) values.push_back(graph.input(tensor.shape(), tensor.dtype()));
-  };
-  add(batch.x, data.x);
-  add(batch.y, data.y);
-  add(batch.sample_weight, data.sample_weight);
-  for (std::size_t i = 0; i < batch.mask.size(); ++i)
-    if (const Tensor& mask = batch.mask[i]) data.x[i] = data.x[i].with_mask(graph.input(mask.shape(), mask.dtype()));
-  return data;
-}
-
-/// A range of rows of all its tensors.
-Batch rows_of(const Batch& batch, RowRange rows) {
-  Batch shard = batch;
-  for (auto* group : {&shard.x, &shard.y, &shard.sample_weight, &shard.mask})
-    for (Tensor& tensor : *group)
-      if (tensor) tensor = tensor.rows(rows.begin, rows.end);
-  return shard;
-}
-
-/// The step, traced for a shard of a batch.
-struct Traced {
-  Graph graph;
-  StepResult result;
-
-  Traced(const Shard& shard, bool multiplies_halves, const Batch& batch,
-         const std::function<StepResult(const StepData&)>& step)
-      : graph(shard, multiplies_halves) {
-    const Trace trace(graph);
-    result = step(input_values(graph, batch));
-  }
-  std::vector<Value> logs() const {
-    std::vector<Value> values;
-    for (const auto& [name, value] : result.logs) values.push_back(value);
-    return values;
-  }
-};
-
-void check_alike(const Traced& first, const Traced& second) {
-  std::string text = difference(first.graph, second.graph);
-  if (text.empty() && first.result.logs.size() != second.result.logs.size()) text = "the logs of two traces differ";
-  check(
-      text.empty(), ErrorKind::state, "check_trace", text,
-      " - expected all traces of a step to be equal, because it is traced once and then replayed: values that its code "
-      "computes itself, such as a random number or the time, stay constant - use ops such as uniform, or keep such "
-      "values in variables.");
-}
-
-/// The step with logs that are equal in all processes: the means of those that differ, so that a process can read them
-/// alone.
-std::function<StepResult(const StepData&)> with_common_logs(std::function<StepResult(const StepData&)> step) {
-  return [step = std::move(step)](const StepData& data) {
-    StepResult result = step(data);
-    for (auto& [name, value] : result.logs)
-      if (value.graph().varies(value.id()))
-        value =
-            ops::all_reduce(ops::replica_part(is_floating(value.dtype()) ? value : ops::cast(value, DType::float32)));
-    return result;
-  };
-}
 
 /// The logs of a plan's last step.
 struct PlanLogs : LogSource {
@@ -158,8 +109,7 @@ struct StepFunction::Compiled {
   std::weak_ptr<const Batch> checked = {};  // arrays whose rows are selected
 };
 
-StepFunction::StepFunction(std::function<StepResult(const StepData&)> step, Replicas replicas,
-                           StepFunctionOptions options)
+StepFunction::StepFunction(Step step, Replicas replicas, StepFunctionOptions options)
     : step_(std::move(step)),
       replicas_(std::move(replicas)),
       options_(std::move(options)),
@@ -260,6 +210,15 @@ RowRange StepFunction::local_rows(const Batch& batch, int replicas, int replica)
   return rows_of(batch.size(), replicas, replica);
 }
 
+/// The shard of a batch that a replica of this process has.
+Shard StepFunction::shard_of(const Batch& batch, int replicas, int replica) const {
+  const RowRange rows = local_rows(batch, replicas, replica);
+  std::int64_t all = batch.size();
+  if (has_device_libraries && !batch.worker_rows.empty())
+    all = std::accumulate(batch.worker_rows.begin(), batch.worker_rows.end(), std::int64_t{0});
+  return {replicas, rows.end - rows.begin, all};
+}
+
 /// Plans are made for a number of processes. If it changed, a step that did not end is given up.
 void StepFunction::forget_outdated_plans() {
   Workers* const workers = replicas_.strategy->others();
@@ -287,48 +246,39 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
   const int replicas = replicas_for(batch);
   const int local = replicas_.strategy->others() ? 1 : replicas;
   const auto rows = [&](int replica) { return local_rows(batch, replicas, replica); };
-  // The rows of the whole batch, and those of them that lower ranks have read.
-  std::int64_t all = batch.size(), before = 0;
+  std::int64_t before = 0;  // rows that lower ranks have read
   if (has_device_libraries && !batch.worker_rows.empty()) {
     const auto lower = batch.worker_rows.first(replicas_.strategy->first_local_replica());
-    all = std::accumulate(batch.worker_rows.begin(), batch.worker_rows.end(), std::int64_t{0});
     before = std::accumulate(lower.begin(), lower.end(), std::int64_t{0});
   }
-  std::list<Traced> traced;
-  std::vector<const Traced*> of;  // by replica
+  std::list<TracedStep> traced;
+  std::vector<const TracedStep*> of;  // by replica
   for (int replica = 0; replica < local; ++replica) {
-    const std::int64_t count = rows(replica).end - rows(replica).begin;
-    if (traced.empty() || traced.back().graph.shard().rows != count) {
-      const Shard shard{replicas, count, all};
+    const Shard shard = shard_of(batch, replicas, replica);
+    if (traced.empty() || traced.back().graph.shard().rows != shard.rows) {
       const Batch& own = replicas > 1 ? rows_of(batch, rows(replica)) : batch;
       const Graph& graph = traced.emplace_back(shard, replicas_.strategy->multiplies_halves(), own, step_).graph;
       ++traces_;
       note_variables(graph);
       if (options_.check_trace) {
         wait_for_next_millisecond();  // otherwise both traces may read the same time
-        check_alike(traced.back(), Traced(shard, replicas_.strategy->multiplies_halves(), own, step_));
+        check_alike(traced.back(), TracedStep(shard, replicas_.strategy->multiplies_halves(), own, step_));
       }
       if (options_.after_trace) options_.after_trace(graph);
     }
     of.push_back(&traced.back());
   }
 
-  std::vector<Plan> plans;
-  const auto add_plan = [&](const Replica& replica) {
-    const auto index = plans.size();
-    plans.emplace_back(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index], replica,
-                       options_.steps_per_execution);
-  };
-  for (int replica = 0; replica < local; ++replica)
-    add_plan(next_replica(plans, *replicas_.strategy, before + rows(replica).begin));
-  if (has_device_libraries)
-    if (const auto buckets = other_buckets(plans.front(), *replicas_.strategy)) {
-      plans.clear();
-      add_plan({0, before + rows(0).begin, *buckets});
-    }
+  std::vector<std::int64_t> first_rows;
+  for (int replica = 0; replica < local; ++replica) first_rows.push_back(before + rows(replica).begin);
+  std::vector<Plan> plans = compile_plans(*replicas_.strategy, first_rows, [&](const Replica& replica) {
+    const auto index = static_cast<std::size_t>(replica.index);
+    return Plan(of[index]->graph, of[index]->result.outputs, of[index]->logs(), replicas_.arenas[index], replica,
+                options_.steps_per_execution);
+  });
   auto compiled =
       std::make_unique<Compiled>(Compiled{Key(batch), {}, std::make_shared<PlanLogs>(), replicas, {}, {}, {}});
-  const Traced& first = traced.front();
+  const TracedStep& first = traced.front();
   for (const auto& [name, value] : first.result.logs) compiled->names.push_back(name);
   compiled->source->plan =
       std::make_unique<ReplicatedPlan>(std::move(plans), replicas_.strategy, first.graph, first.logs());
@@ -336,6 +286,17 @@ std::unique_ptr<StepFunction::Compiled> StepFunction::trace(const Batch& batch) 
   compiled->logs.attach(compiled->source, compiled->names);
   compiled->ranges = IndexRanges(first.graph);
   return compiled;
+}
+
+std::string StepFunction::explain_passes() const {
+  const Compiled& last = *compiled_.front();
+  const Batch batch = last.key.batch();
+  const Batch own = last.replicas > 1 ? rows_of(batch, local_rows(batch, last.replicas, 0)) : batch;
+  const TracedStep traced(shard_of(batch, last.replicas, 0), replicas_.strategy->multiplies_halves(), own, step_);
+  Wanted wanted;
+  for (const Value& output : traced.result.outputs) wanted.results.push_back(output.id());
+  for (const Value& log : traced.logs()) wanted.logs.push_back(log.id());
+  return etude::explain_passes(traced.graph, wanted, replicas_.strategy->device());
 }
 
 void StepFunction::note_variables(const Graph& graph) {
@@ -354,7 +315,7 @@ void StepFunction::rehearse(const Batch& example) {
     const RowRange rows = rows_of(example.size(), replicas, 0);
     const Shard shard{replicas, rows.end, example.size()};
     const Batch& own = replicas > 1 ? rows_of(example, rows) : example;
-    return note_variables(Traced(shard, replicas_.strategy->multiplies_halves(), own, step_).graph);
+    return note_variables(TracedStep(shard, replicas_.strategy->multiplies_halves(), own, step_).graph);
   }
   Graph graph({}, replicas_.strategy->multiplies_halves());
   const Eager eager(graph, replicas_.strategy->device(), tensors_of(example));  // for a step that reads its Values

@@ -12,8 +12,8 @@
 #include "etude/data/data_handler.hpp"
 #include "etude/distribute/detail/replicated_plan.hpp"
 #include "etude/training/detail/resident_arrays.hpp"
+#include "etude/training/detail/traced_step.hpp"
 #include "etude/training/execution_function.hpp"
-#include "etude/training/step.hpp"
 
 namespace etude {
 
@@ -29,12 +29,6 @@ class ReplacedExecution {
   virtual Task<> run(LoopExecution& execution) = 0;
   /// Runs an execution of one batch. Throws Error(state) if it must await an event loop.
   virtual void run_on(StepFunction& function, const Batch& batch) = 0;
-};
-
-/// The results of a step: logs, and for predict its outputs.
-struct StepResult {
-  StepLogs logs;
-  std::vector<Value> outputs;
 };
 
 struct StepFunctionOptions {
@@ -57,7 +51,7 @@ Logs fetched(const Logs& logs);
 /// with the same number of rows share a trace.
 class StepFunction {
  public:
-  StepFunction(std::function<StepResult(const StepData&)> step, Replicas replicas, StepFunctionOptions options = {});
+  StepFunction(Step step, Replicas replicas, StepFunctionOptions options = {});
   ~StepFunction();
 
   /// Traces the step for a batch like this one and discards the trace. Afterwards all variables of the step exist,
@@ -105,6 +99,8 @@ class StepFunction {
 
   /// The plan that ran last, of the first replica. Null for eager steps, and before the first step.
   const Plan* plan() const;
+  /// What each pass of the compiler made of the step that ran last, for the first replica, as text. Traces it again.
+  std::string explain_passes() const;
   /// Whether the step was traced, or rehearsed.
   bool traced() const { return !variables_.empty(); }
   /// The variables that the step reads or assigns, in the order of their first use, in its first trace.
@@ -129,12 +125,13 @@ class StepFunction {
   /// The shard of a batch that a replica of this process has, if it is divided among this number of replicas.
   RowRange local_rows(const Batch& batch, int replicas, int replica) const;
   std::int64_t first_row(const Batch& batch, const Compiled& compiled, int replica) const;
+  Shard shard_of(const Batch& batch, int replicas, int replica) const;
   void run_eagerly(const Batch& batch, Purpose purpose);
   void forget_outdated_plans();
   void note_variables(const Graph& graph);
   const std::vector<Tensor>* given_outputs() const;
 
-  std::function<StepResult(const StepData&)> step_;
+  Step step_;
   Replicas replicas_;
   StepFunctionOptions options_;
   std::vector<std::unique_ptr<Compiled>> compiled_;  // most recently used first

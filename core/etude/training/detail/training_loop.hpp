@@ -115,7 +115,7 @@ inline AdapterOptions adapter_options(std::optional<std::int64_t> batch_size, st
   return options;
 }
 
-/// What a loop does in one execution, for functions that replace its steps.
+/// One execution of a loop, for functions that replace its steps.
 struct LoopExecution {
   TrainingLoop& loop;
   StepFunction& function;

@@ -21,12 +21,52 @@ constexpr std::int64_t ended = -1, failed = -2;
 /// The policies in the order of their numbers.
 constexpr std::array<std::string_view, 4> policies{"auto", "data", "file", "off"};
 
-/// Throws Error(value) unless a number is the same in all processes.
-void check_equal(Workers& workers, std::int64_t own, const char* what, const char* advice) {
+/// Throws an Error unless a number is the same in all processes.
+void check_equal(Workers& workers, std::int64_t own, const char* what, const char* advice,
+                 ErrorKind kind = ErrorKind::value) {
   const std::vector<std::int64_t> all = workers.all_gather(own);
   for (std::size_t rank = 1; rank < all.size(); ++rank)
-    check(all[rank] == all.front(), ErrorKind::value, where, what, ' ', all.front(), " in rank 0 and ", all[rank],
-          " in rank ", rank, " - expected the same in all processes - ", advice);
+    check(all[rank] == all.front(), kind, where, what, ' ', all.front(), " in rank 0 and ", all[rank], " in rank ",
+          rank, " - expected the same in all processes - ", advice);
+}
+
+/// The numbers that the processes exchange before each step.
+struct Report {
+  std::int64_t rows, shapes, batches = 0, steps = 0;
+};
+
+std::vector<Report> exchange(const Report& own, Workers& workers) {
+  std::vector<Report> reports(static_cast<std::size_t>(workers.count()));
+  const std::vector<std::size_t> sizes(reports.size(), sizeof own);
+  workers.all_gather(std::as_bytes(std::span(&own, 1)), sizes, std::as_writable_bytes(std::span(reports)).data());
+  return reports;
+}
+
+void check_read(const Report& report, std::size_t rank) {
+  check(report.rows != failed, ErrorKind::data, where, "rank ", rank,
+        " cannot read its data - expected batches in each process - see the error of that process.");
+}
+
+void check_shapes(const Report& report, std::size_t rank, const Report& first) {
+  check(report.shapes == first.shapes, ErrorKind::data, where, "a batch of rank ", rank,
+        " that differs from that of rank 0 in more than rows - expected the same tensors, dtypes and shapes behind "
+        "the rows in all processes - pad them alike.");
+}
+
+/// The data of all processes, as this one reads it.
+std::unique_ptr<DataAdapter> common(std::unique_ptr<DataAdapter> own, const AdapterOptions& options, Workers& workers) {
+  constexpr const char* advice =
+      "give all of them the same data and options, or a Dataset with auto_shard_policy = "
+      "\"off\".";
+  const auto check_data = [&](std::int64_t number, const char* what) {
+    check_equal(workers, number, what, advice, ErrorKind::data);
+  };
+  check_data(options.rows.steps.value_or(0), "the number of steps (0: as many as batches),");
+  check_data(own->infinite() ? -2 : own->size().value_or(-1), "the number of batches (-1: unknown, -2: no end),");
+  check_data(own->batch_size().value_or(0), "the rows of a batch (0: unknown),");
+  check_data(own->partial_batch_size().value_or(0), "the rows of the last batch (0: as the others),");
+  if (own->batch_size()) return own;
+  return std::make_unique<CommonAdapter>(std::move(own), workers);
 }
 
 /// The policy that a dataset has in all processes; "auto" is decided.
@@ -94,9 +134,34 @@ std::unique_ptr<DataAdapter> worker_adapter(const Data& data, const AdapterOptio
   }
   const auto* dataset = std::get_if<Dataset>(&data.kind());
   const std::string_view policy = dataset ? policy_of(*dataset, purpose, workers) : "data";
-  if (policy == "data") return data.adapter(options);
+  if (policy == "data") return common(data.adapter(options), options, workers);
   const Data part = policy == "off" ? *dataset : dataset->shard_files(workers.count(), workers.rank());
   return adapter_of(part.adapter(options), workers.count(), options.rows.steps ? Passes::one : Passes::each_epoch);
+}
+
+const Batch* CommonAdapter::consume() {
+  const Batch* own = nullptr;
+  std::exception_ptr error;
+  try {
+    own = own_->consume();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const std::vector<Report> reports = exchange({error ? failed
+                                                : own ? own->size()
+                                                      : ended,
+                                                own ? shapes_of(*own) : 0},
+                                               workers_);
+  if (error) std::rethrow_exception(error);
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) check_read(reports[rank], rank);
+  for (std::size_t rank = 1; rank < reports.size(); ++rank) {
+    check(reports[rank].rows == reports.front().rows, ErrorKind::data, where, "a batch with ", reports.front().rows,
+          " rows in rank 0 and ", reports[rank].rows, " in rank ", rank,
+          " (-1: the data has ended) - expected the same in all processes - give all of them the same data, or a "
+          "Dataset with auto_shard_policy = \"off\".");
+    check_shapes(reports[rank], rank, reports.front());
+  }
+  return own;
 }
 
 WorkerAdapter::WorkerAdapter(std::unique_ptr<DataAdapter> own, Workers& workers, int pieces, Passes passes)
@@ -154,13 +219,6 @@ const Batch* WorkerAdapter::next() {
   return &batch_;
 }
 
-std::vector<WorkerAdapter::Report> WorkerAdapter::exchange(const Report& own) {
-  std::vector<Report> reports(static_cast<std::size_t>(workers_.count()));
-  const std::vector<std::size_t> sizes(reports.size(), sizeof own);
-  workers_.all_gather(std::as_bytes(std::span(&own, 1)), sizes, std::as_writable_bytes(std::span(reports)).data());
-  return reports;
-}
-
 const Batch* WorkerAdapter::consume() {
   const Batch* own = nullptr;
   std::exception_ptr error;
@@ -172,16 +230,14 @@ const Batch* WorkerAdapter::consume() {
   const std::vector<Report> reports = exchange({error ? failed
                                                 : own ? own->size()
                                                       : ended,
-                                                shapes_of(own ? *own : example_), batches_, step_});
+                                                shapes_of(own ? *own : example_), batches_, step_},
+                                               workers_);
   if (error) std::rethrow_exception(error);
   rows_.clear();
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     const Report& report = reports[rank];
-    check(report.rows != failed, ErrorKind::data, where, "rank ", rank,
-          " cannot read its data - expected batches in each process - see the error of that process.");
-    check(report.shapes == reports.front().shapes, ErrorKind::data, where, "a batch of rank ", rank,
-          " that differs from that of rank 0 in more than rows - expected the same tensors, dtypes and shapes behind "
-          "the rows in all processes - pad them alike.");
+    check_read(report, rank);
+    check_shapes(report, rank, reports.front());
     rows_.push_back(std::max<std::int64_t>(report.rows, 0));
     places_[2 * rank] = report.batches;
     places_[2 * rank + 1] = report.steps;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "etude/data/data.hpp"
@@ -13,10 +15,33 @@ namespace etude {
 /// The adapter of this process, one of several. A dataset is divided by its DatasetOptions, and predict divides files
 /// only by rows, so that their order is kept. The dataset of a DatasetCreator belongs to this process alone. All other
 /// data is read by every process. Elastic processes read all data. Throws Error(value) in all processes if the policy
-/// does not fit, or differs between them. Source: DistributedDataset in tensorflow/python/distribute/input_lib.py, and
-/// Model.predict in keras/engine/training.py (2.9).
+/// does not fit, or differs between them, and Error(data) if data that all read has another size in one. Source:
+/// DistributedDataset in tensorflow/python/distribute/input_lib.py, and Model.predict in keras/engine/training.py
+/// (2.9).
 std::unique_ptr<DataAdapter> worker_adapter(const Data& data, const AdapterOptions& options, Purpose purpose,
                                             Workers& workers);
+
+/// The batches of data that all processes read. Their rows are not known before, so that each step compares them.
+class CommonAdapter : public DataAdapter {
+ public:
+  CommonAdapter(std::unique_ptr<DataAdapter> own, Workers& workers) : own_(std::move(own)), workers_(workers) {}
+
+  std::optional<std::int64_t> size() const override { return own_->size(); }
+  bool infinite() const override { return own_->infinite(); }
+  Passes passes() const override { return own_->passes(); }
+  void begin_epoch(int epoch) override { own_->begin_epoch(epoch); }
+  PendingPtr fetch() override { return own_->fetch(); }
+  /// Throws Error(data) in all processes if one cannot read its data, has other rows, or no rows any more.
+  const Batch* consume() override;
+  const Batch* peek() override { return own_->peek(); }
+  void on_epoch_end() override { own_->on_epoch_end(); }
+  DataState state() const override { return own_->state(); }
+  void restore(const DataState& state) override { own_->restore(state); }
+
+ private:
+  std::unique_ptr<DataAdapter> own_;
+  Workers& workers_;
+};
 
 /// The batches of a dataset that only this process reads. In each step, the rows of all processes together are the
 /// batch. When a process has no more rows, the rows of the others are given to all processes, so that each computes a
@@ -42,12 +67,7 @@ class WorkerAdapter : public DataAdapter {
   void restore(const DataState& state) override;
 
  private:
-  /// What the processes tell each other before each step.
-  struct Report {
-    std::int64_t rows, shapes, batches, steps;
-  };
   const Batch* next();
-  std::vector<Report> exchange(const Report& own);
   const Batch* whole();
   void leave_batch();
 

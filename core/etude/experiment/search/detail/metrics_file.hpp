@@ -11,7 +11,7 @@
 /// Private to the search: the file metrics.jsonl of a trial, which grows while the trial runs: a JSON object a line.
 namespace etude::experiment {
 
-/// What a line of it says.
+/// The content of a line.
 struct MetricsLine {
   enum class Kind { validation, progress, invalid, other, damaged };
   Kind kind = Kind::other;

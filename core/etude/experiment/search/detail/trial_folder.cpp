@@ -54,6 +54,7 @@ std::string write_trial_file(Vfs& files, const std::string& folder, const Search
             {"metric", searcher.metric},
             {"smaller_is_better", searcher.smaller_is_better}};
   if (checkpoint) json["latest_checkpoint"] = *checkpoint;
+  if (config.retention) json["retention"] = parse_json(to_json(*config.retention), "retention");
   if (searcher.max_time > 0) json["max_length"] = {{searcher.time_metric, searcher.max_time}};
   std::string path = folder + "/trial.json";
   files.replace(path, {json_text(json, 2), "\n"});

@@ -70,7 +70,7 @@ std::map<const void*, std::string> variable_names(const Model& model) {
 
 }  // namespace
 
-std::string onnx_file_of(Model& model, const ExportOptions& options) {
+FileContents onnx_file_of(Model& model, const ExportOptions& options) {
   const std::vector<InputSpec> inputs = inputs_of(model, options.input_signature);
   const Traces traces(inputs, [&](const std::vector<Value>& values) { return model(values, false); });
   const Graph& graph = traces.graph();

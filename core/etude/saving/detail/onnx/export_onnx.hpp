@@ -1,13 +1,12 @@
 #pragma once
 
-#include <string>
-
+#include "etude/saving/detail/onnx/onnx_file.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude::onnx {
 
-/// The bytes of a file of ONNX that computes what the model does with `training` false. Throws as Model::export_model
+/// A file of ONNX that computes what the model does with `training` false. Throws as Model::export_model
 /// does.
-std::string onnx_file_of(Model& model, const ExportOptions& options);
+FileContents onnx_file_of(Model& model, const ExportOptions& options);
 
 }  // namespace etude::onnx

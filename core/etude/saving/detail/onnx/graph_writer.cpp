@@ -58,7 +58,7 @@ void GraphWriter::write(const std::vector<NodeId>& results, const Names& names) 
 
 Message GraphWriter::graph(const std::string& name, const std::vector<ValueInfo>& inputs,
                            const std::vector<ValueInfo>& outputs) const {
-  return nodes_.graph(name, inputs, outputs, first_nodes_.bytes(), outer_ ? std::string() : file_.initializers());
+  return nodes_.graph(name, inputs, outputs, first_nodes_.bytes());
 }
 
 ValueInfo GraphWriter::info(NodeId id, const std::string& name) const {

@@ -23,11 +23,11 @@ class GraphWriter {
   /// Of the body of a loop in `outer`'s graph.
   GraphWriter(GraphWriter& outer, const Graph& body);
 
-  /// Says what an Input of the graph is called.
+  /// Sets the name of an Input of the graph.
   void name_input(NodeId id, const std::string& name) { full_[at(id)] = name; }
   /// Writes the nodes for these results, which get these names.
   void write(const std::vector<NodeId>& results, const Names& names);
-  /// What was written. `name` is that of the graph.
+  /// The written graph. `name` is its name.
   Message graph(const std::string& name, const std::vector<ValueInfo>& inputs,
                 const std::vector<ValueInfo>& outputs) const;
   /// A Value as an input or output.

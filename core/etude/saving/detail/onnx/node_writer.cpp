@@ -30,7 +30,7 @@ std::string write_node(GraphWriter& to, NodeId id) {
 std::string NodeWriter::of(const op::Read& op) {
   // Variables that are read in a body are constants of the loop.
   const auto found = to.variable_names_.find(op.variable.id());
-  return to.file_.tensor(found == to.variable_names_.end() ? op.variable.name() : found->second, op.variable.value());
+  return to.file_.tensor(found == to.variable_names_.end() ? op.variable.name() : found->second, op.variable);
 }
 
 std::string NodeWriter::of(const op::Cast& op) { return to.cast(x(0), op.dtype, to.result_name(id)); }

@@ -76,6 +76,17 @@ void write(pbf_writer& graph, protozero::pbf_tag_type tag, const ValueInfo& valu
 
 std::string_view bytes_of(const void* data, std::size_t size) { return {static_cast<const char*>(data), size}; }
 
+/// Appends the beginning of a field of `size` bytes.
+void begin_field(std::string& bytes, std::uint64_t field, std::uint64_t size) {
+  constexpr std::uint64_t more = 0x80, of_length = 2;
+  for (std::uint64_t number : {field << 3 | of_length, size}) {
+    for (; number >= more; number >>= 7) bytes += static_cast<char>(number % more | more);
+    bytes += static_cast<char>(number);
+  }
+}
+
+std::vector<std::int64_t> extents_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
 }  // namespace
 
 std::int32_t data_type(DType dtype) {
@@ -102,8 +113,7 @@ void Nodes::add(std::string_view op_type, const Names& inputs, const Names& outp
 }
 
 Message Nodes::graph(const std::string& name, const std::vector<ValueInfo>& inputs,
-                     const std::vector<ValueInfo>& outputs, const std::string& before,
-                     const std::string& initializers) const {
+                     const std::vector<ValueInfo>& outputs, const std::string& before) const {
   // Fields of one message may be written one after the other, in any order.
   Message result{before + bytes_};
   {
@@ -112,7 +122,6 @@ Message Nodes::graph(const std::string& name, const std::vector<ValueInfo>& inpu
     for (const ValueInfo& input : inputs) write(graph, graph_field::input, input);
     for (const ValueInfo& output : outputs) write(graph, graph_field::output, output);
   }
-  result.bytes += initializers;
   return result;
 }
 
@@ -122,14 +131,36 @@ std::string OnnxFile::unique(std::string_view wanted) {
   return name;
 }
 
-void OnnxFile::add(const std::string& name, const std::vector<std::int64_t>& extents, std::int32_t type,
-                   std::string_view bytes) {
-  pbf_writer graph(initializers_);
-  pbf_writer tensor(graph, graph_field::initializer);
+std::size_t FileContents::size() const {
+  std::size_t size = head.size();
+  for (const Initializer& each : initializers) size += each.size();
+  return size;
+}
+
+void FileContents::visit_pieces(const std::function<void(std::string_view bytes)>& visit) const {
+  visit(head);
+  for (const Initializer& each : initializers) {
+    visit(each.head);
+    if (!each.read) continue;
+    const Tensor tensor = each.read();
+    visit(bytes_of(tensor.raw(), tensor.bytes()));
+  }
+}
+
+FileContents::Initializer& OnnxFile::add(const std::string& name, const std::vector<std::int64_t>& extents,
+                                         std::int32_t type, std::size_t bytes, std::function<Tensor()> read) {
+  std::string fields;
+  pbf_writer tensor(fields);
   for (const std::int64_t extent : extents) tensor.add_int64(tensor_field::dims, extent);
   tensor.add_int32(tensor_field::data_type, type);
   tensor.add_string(tensor_field::name, name);
-  tensor.add_bytes(tensor_field::raw_data, bytes.data(), bytes.size());
+  begin_field(fields, tensor_field::raw_data, bytes);
+  FileContents::Initializer& added = initializers_.emplace_back();
+  begin_field(added.head, graph_field::initializer, fields.size() + bytes);
+  added.head += fields;
+  added.read = std::move(read);
+  added.bytes = bytes;
+  return added;
 }
 
 std::string OnnxFile::known(std::string_view wanted, const std::vector<std::int64_t>& extents, std::int32_t type,
@@ -140,15 +171,21 @@ std::string OnnxFile::known(std::string_view wanted, const std::vector<std::int6
   const auto [found, is_new] = known_.emplace(std::move(key), "");
   if (is_new) {
     found->second = unique(wanted);
-    add(found->second, extents, type, bytes);
+    add(found->second, extents, type, bytes.size()).head += bytes;
   }
   return found->second;
 }
 
 std::string OnnxFile::tensor(std::string_view wanted, const Tensor& value) {
   const std::string name = unique(wanted);
-  const std::vector<std::int64_t> extents(value.shape().begin(), value.shape().end());
-  add(name, extents, data_type(value.dtype()), bytes_of(value.raw(), value.bytes()));
+  add(name, extents_of(value.shape()), data_type(value.dtype()), value.bytes(), [value] { return value; });
+  return name;
+}
+
+std::string OnnxFile::tensor(std::string_view wanted, const Variable& variable) {
+  const std::string name = unique(wanted);
+  add(name, extents_of(variable.shape()), data_type(variable.dtype()), variable.bytes(),
+      [variable] { return variable.value(); });
   return name;
 }
 
@@ -166,19 +203,22 @@ std::string OnnxFile::numbers(const std::vector<std::int64_t>& numbers, bool sca
 std::string OnnxFile::integers(const std::vector<std::int64_t>& numbers) { return this->numbers(numbers, false); }
 std::string OnnxFile::integer(std::int64_t number) { return numbers({number}, true); }
 
-std::string OnnxFile::model(const Message& graph) const {
+FileContents OnnxFile::model(const Message& graph) const {
   // Of the releases of ONNX that introduced these sets of operators.
   const int ir_version = opset_version < 19 ? 8 : opset_version < 21 ? 9 : 10;
-  std::string bytes;
-  pbf_writer model(bytes);
+  FileContents file{.head = {}, .initializers = initializers_};
+  pbf_writer model(file.head);
   model.add_int64(model_field::ir_version, ir_version);
   model.add_string(model_field::producer_name, "etude");
   {
     pbf_writer opset(model, model_field::opset_import);
     opset.add_int64(opset_field::version, opset_version);
   }
-  model.add_message(model_field::graph, graph.bytes);
-  return bytes;
+  std::size_t size = graph.bytes.size();
+  for (const FileContents::Initializer& each : initializers_) size += each.size();
+  begin_field(file.head, model_field::graph, size);
+  file.head += graph.bytes;  // whose last fields are the initializers
+  return file;
 }
 
 }  // namespace etude::onnx

@@ -2,7 +2,9 @@
 
 /// Private to core/saving/detail/onnx: files of ONNX. Names of messages, of operators and of attributes are those of
 /// https://onnx.ai/onnx/repo-docs/IR.html and https://onnx.ai/onnx/operators.
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "etude/base/tensor.hpp"
+#include "etude/graph/variable.hpp"
 
 namespace etude::onnx {
 
@@ -46,9 +49,9 @@ inline constexpr std::int32_t int64_type = 7;
 class Nodes {
  public:
   void add(std::string_view op_type, const Names& inputs, const Names& outputs, const Attributes& attributes = {});
-  /// The complete graph. `initializers`: messages, without which it is the body of a loop.
+  /// The complete graph, without the file's initializers: so it is the body of a loop. `before`: fields that precede.
   Message graph(const std::string& name, const std::vector<ValueInfo>& inputs, const std::vector<ValueInfo>& outputs,
-                const std::string& before = {}, const std::string& initializers = {}) const;
+                const std::string& before = {}) const;
   /// The messages of all nodes, as fields of a graph.
   const std::string& bytes() const { return bytes_; }
 
@@ -56,7 +59,25 @@ class Nodes {
   std::string bytes_;
 };
 
-/// What the graphs of a file share: names, and initializers, the tensors that the file contains.
+/// A file to write: its first bytes, then initializers, each with the bytes before those of its tensor.
+struct FileContents {
+  struct Initializer {
+    std::string head;
+    /// Makes the tensor, whose bytes follow the head; null if the head has them.
+    std::function<Tensor()> read = {};
+    std::size_t bytes = 0;
+
+    std::size_t size() const { return head.size() + (read ? bytes : 0); }
+  };
+  std::string head;
+  std::vector<Initializer> initializers;
+
+  std::size_t size() const;
+  /// Calls `visit` with all bytes, piece by piece. One tensor is in memory at a time.
+  void visit_pieces(const std::function<void(std::string_view bytes)>& visit) const;
+};
+
+/// Shared by the graphs of a file: names, and initializers, the tensors that the file contains.
 class OnnxFile {
  public:
   explicit OnnxFile(int version) : opset_version(version) {}
@@ -68,6 +89,8 @@ class OnnxFile {
   std::string unique(std::string_view wanted);
   /// Adds a tensor. Returns its name, which begins with `wanted`.
   std::string tensor(std::string_view wanted, const Tensor& value);
+  /// Adds the value of a variable, which is read when the file is written.
+  std::string tensor(std::string_view wanted, const Variable& variable);
   /// A scalar; equal ones are one initializer.
   std::string scalar(double value, DType dtype);
   /// int64 numbers [count], the type of shapes and axes; equal ones are one initializer.
@@ -75,21 +98,21 @@ class OnnxFile {
   /// One int64 number [].
   std::string integer(std::int64_t number);
 
-  /// The initializers, as fields of a graph.
-  const std::string& initializers() const { return initializers_; }
-  /// The bytes of a file with this graph.
-  std::string model(const Message& graph) const;
+  /// The file with this graph.
+  FileContents model(const Message& graph) const;
 
  private:
   std::string numbers(const std::vector<std::int64_t>& numbers, bool scalar);
   std::string known(std::string_view wanted, const std::vector<std::int64_t>& extents, std::int32_t type,
                     std::string_view bytes);
-  void add(const std::string& name, const std::vector<std::int64_t>& extents, std::int32_t type,
-           std::string_view bytes);
+  /// Adds an initializer whose tensor has `bytes` bytes. `read` makes it, or the caller appends these bytes to the
+  /// head.
+  FileContents::Initializer& add(const std::string& name, const std::vector<std::int64_t>& extents, std::int32_t type,
+                                 std::size_t bytes, std::function<Tensor()> read = {});
 
   std::set<std::string, std::less<>> names_;
   std::map<std::string, std::string, std::less<>> known_;  // by dtype, extents and bytes: the name
-  std::string initializers_;
+  std::vector<FileContents::Initializer> initializers_;
 };
 
 }  // namespace etude::onnx

@@ -119,7 +119,7 @@ void Traces::match(const Graph& first, const std::vector<NodeId>& firsts, const 
     const Graph &body = scan->loop->body, &other_body = std::get<op::Scan>(b.op).loop->body;
     match(body, all_nodes(body), other_body, all_nodes(other_body));
   }
-  check(same, ErrorKind::value, place, "a model that computes otherwise for another size of the batch, in ", differs,
+  check(same, ErrorKind::value, place, "a model whose ops depend on the size of the batch, in ", differs,
         " - expected the same ops for every size - fix the size by the shapes in input_signature.");
 }
 

@@ -23,10 +23,10 @@ class Traces {
  public:
   using Function = std::function<Outputs(const std::vector<Value>&)>;
   /// Traces `function` for these inputs, whose first extents are -1 in all or in none. Throws Error(value) if it
-  /// computes otherwise for another size of the batch, or assigns a variable.
+  /// has other ops for another size of the batch, or assigns a variable.
   Traces(const std::vector<InputSpec>& inputs, const Function& function);
 
-  /// The graph, of whose extents extent() says what they are.
+  /// The graph; extent() interprets its extents.
   const Graph& graph() const { return *first_; }
   const Outputs& outputs() const { return outputs_; }
 

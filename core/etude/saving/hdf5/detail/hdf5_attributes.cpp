@@ -86,7 +86,7 @@ std::string Reader::global_text(Bytes reference) {
   if (length == 0) return "";
   const Collection& found = collection(at);
   const auto object = found.objects.find(number);
-  reference.require(object != found.objects.end(), "a text that is nowhere", "one in the file");
+  reference.require(object != found.objects.end(), "a reference to a missing text", "one to a text in the file");
   Bytes bytes = object->second;
   const auto text = bytes.take(length);
   std::string result(reinterpret_cast<const char*>(text.data()), text.size());
@@ -98,6 +98,7 @@ const Reader::Collection& Reader::collection(std::uint64_t at) {
   const auto known = collections_.find(at);
   if (known != collections_.end()) return known->second;
   constexpr std::size_t header_size = 16, alignment = 8;
+  constexpr std::uint64_t collection_limit = 100'000'000;  // as of JSON, which these texts may be
   const std::vector<std::byte> begin = file_.begin_of(at, header_size);
   Bytes header(file_, at, begin);
   header.expect("GCOL");
@@ -105,6 +106,7 @@ const Reader::Collection& Reader::collection(std::uint64_t at) {
   header.skip(3);
   const std::uint64_t size = header.number(8);
   header.require(size >= header_size, "a collection of an impossible size", "at least 16 bytes");
+  header.require(size <= collection_limit, "texts of more than 100 MB", "less");
   Collection result{file_.structure(at, size, at), {}};
   Bytes bytes(file_, at, result.bytes);
   bytes.skip(header_size);

@@ -6,7 +6,7 @@
 
 namespace etude::hdf5 {
 
-/// What is stored in a heap instead of in the object's header, because there is much of it.
+/// Links or attributes that are stored in a heap instead of in the object's header, because they are many.
 enum class DenseKind : std::uint8_t { links, attributes };
 
 /// Calls `visit` for each message that a link info or attribute info message refers to. `owner` is the object.

@@ -135,7 +135,7 @@ Dataset Reader::dataset(std::string_view path) {
   if (!result.filters.empty() && counted_.insert(header.address()).second) {
     expanded_ += result.chunks.size() * static_cast<std::uint64_t>(result.chunk->size()) * size_of(result.number);
     check(expanded_ <= limit_, ErrorKind::data, "hdf5", '"', file_.name(), "\": its datasets expand to more than ",
-          limit_, " bytes - expected less - check the file, or pass a larger limit.");
+          limit_, " bytes - expected less - check the file, or write it without compression.");
   }
   return result;
 }

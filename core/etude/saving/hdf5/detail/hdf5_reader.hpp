@@ -17,7 +17,8 @@
 
 namespace etude::hdf5 {
 
-/// What a name in a group refers to. `other`: types, and links to paths or other files, which are not followed.
+/// The kind of object that a name in a group refers to. `other`: types, and links to paths or other files, which are
+/// not followed.
 enum class ObjectKind : std::uint8_t { group, dataset, other };
 
 /// A name in a group.
@@ -27,14 +28,14 @@ struct Entry {
 };
 
 /// Reads HDF5 files of Keras, and others like them: groups and datasets of numbers, and attributes of texts. It reads
-/// only what it is asked for, so a large file needs memory for one tensor and one chunk. A path is names with slashes
+/// only the requested objects, so a large file needs memory for one tensor and one chunk. A path is names with slashes
 /// between them; "" or "/" is the root.
 ///
 /// Everything is checked against the file before memory is allocated. No byte belongs to two structures, so the file's
 /// size bounds memory and time. Compressed datasets expand together to at most 100 times the file's size, or 1 MiB if
-/// that is more, or the chosen limit. Nothing but the file is read: links to paths and to other files, and data in
-/// other files, are refused. Files that cannot be read so are errors of kind data, with the file and the byte; io if
-/// the host refuses to read. Source: HDF5 File Format Specification 3.0; versions 0 to 3 of the superblock.
+/// that is more, or the chosen limit. Only the file itself is read: links to paths and to other files, and data in
+/// other files, are errors. Throws Error(data), with the file and the byte, for files that cannot be read, and
+/// Error(io) if the host cannot read. Source: HDF5 File Format Specification 3.0; versions 0 to 3 of the superblock.
 class Reader {
  public:
   /// `name` is the file's in errors. `limit`: the most bytes of compressed datasets, expanded.
@@ -42,14 +43,14 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  /// The names in a group, in alphabetical order of their bytes. Throws Error(data) if it is no group.
+  /// The names in a group, in alphabetical order of their bytes. Throws Error(data) for a path of another kind.
   std::vector<Entry> list(std::string_view group);
-  /// What is at a path; nothing if there is nothing.
+  /// The kind of the object at a path; empty if there is none.
   std::optional<ObjectKind> kind(std::string_view path);
   /// The paths of all datasets, in the order of `list`. Throws Error(data) if groups contain each other.
   std::vector<std::string> datasets();
 
-  /// The dataset at a path. Throws Error(data) if there is none, and for what is not read.
+  /// The dataset at a path. Throws Error(data) if there is none, and for forms that are not supported.
   Dataset dataset(std::string_view path);
   /// Reads all elements as they are, in the byte order of this machine. `out` has dataset.bytes().
   void read(const Dataset& dataset, std::span<std::byte> out);

@@ -1,8 +1,9 @@
-// The doors of the parts of the module: the functions through which all else of a part is reached. parts.mjs lists them.
+// The entry points of the parts of the module: the functions by which all other functions of a part are reached. parts.mjs
+// lists them.
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A function's name without what tells local functions of objects apart. */
+/** A function's name without the prefix that distinguishes local functions of objects. */
 export const plain = (name) => name.slice(name.indexOf(':') + 1);
 
 /** The calls that each block of EMSCRIPTEN_BINDINGS registers, by the block's name. */
@@ -18,10 +19,10 @@ function callOf(name) {
   return text ? String.fromCharCode(...[...text.matchAll(/Lc(\d+)E/g)].map(([, code]) => Number(code))).split('(', 1)[0] : undefined;
 }
 
-/** The class of whose objects, or of whose options, a function makes one, by its mangled name. */
+/** The class whose objects or options a function makes, by its mangled name. */
 const madeBy = (name) => /6detail11(?:make_erased|new_options)I(\w*)/.exec(name)?.[1];
 
-/** The block of EMSCRIPTEN_BINDINGS of which a function registers the calls, by its mangled name. */
+/** The block of EMSCRIPTEN_BINDINGS whose calls a function registers, by its mangled name. */
 const blockOf = (name) => /^_ZN5etude2jsL\d+embind_init_(\w+?)Ev$/.exec(name)?.[1];
 
 const sized = (name) => `${name.length}${name}`;
@@ -57,7 +58,7 @@ function alternativeOf(name) {
   return lists.reduce((longest, list) => (list.length > longest.length ? list : longest), [])[Number(number)];
 }
 
-/** Tells of which entry of a part's lists a mangled name is a door. */
+/** Returns a function of a mangled name: the entry of a part's lists whose entry point it is; undefined for other names. */
 function entryOf({ blocks = [], bindings, calls = [], classes, kept, functions, direct = [], ops = [], patterns: given = [] }) {
   const all = new Map([...bindings.flatMap((block) => (callsOf.get(block) ?? []).map((call) => [call, block])), ...calls.map((call) => [call, call])]);
   const patternsOf = (names) => names.map((each) => [each, new RegExp(`^(?:\\w*[_a-z])?${sized(each)}E`)]);
@@ -75,26 +76,26 @@ function entryOf({ blocks = [], bindings, calls = [], classes, kept, functions, 
   };
 }
 
-/** The doors among these names, each with its part. Throws an Error for an entry of the parts without a door. */
-export function doorsAmong(names, parts) {
-  const finders = Object.entries(parts).map(([part, lists]) => [part, entryOf(lists)]), doors = new Map();
+/** The entry points among these names, each with its part. Throws an Error for an entry of the lists without an entry point. */
+export function entryPointsAmong(names, parts) {
+  const finders = Object.entries(parts).map(([part, lists]) => [part, entryOf(lists)]), entryPoints = new Map();
   const missing = new Set(Object.values(parts).flatMap(({ blocks = [], bindings, calls = [], classes, functions, direct = [], ops = [], patterns = [] }) => [...blocks, ...bindings, ...calls, ...classes, ...functions, ...direct, ...ops, ...patterns]));
   for (const name of names) {
     if (!/^_ZN(5etude|St3__216__variant_detail)/.test(plain(name))) continue;
     for (const [part, find] of finders) {
       const entry = find(plain(name));
       if (entry === undefined) continue;
-      doors.set(name, part);
+      entryPoints.set(name, part);
       missing.delete(entry);
     }
   }
-  if (missing.size > 0) throw new Error(`nothing in the module belongs to ${[...missing].join(', ')} - expected each entry of the parts to have a door - correct bindings/parts.mjs, or lite.mjs.`);
-  return doors;
+  if (missing.size > 0) throw new Error(`nothing in the module belongs to ${[...missing].join(', ')} - expected an entry point for each entry of the parts - correct bindings/parts.mjs, or lite.mjs.`);
+  return entryPoints;
 }
 
 /**
- * What errors call a function that is left out: the class that it makes; "" for others, of which the call says enough. "skip"
- * is one that may be called, and does nothing: it registers calls.
+ * The name in errors of a function that is left out: the class that it makes; "" for others, because the name of the call is
+ * enough. "skip" is a function that may be called and does nothing: it registers calls.
  */
 export function labelOf(name) {
   if (blockOf(plain(name)) !== undefined) return 'skip';
