@@ -61,7 +61,7 @@ test('a page without files says how to open them', async () => {
     const et = await import('/index.js');
     return et.experiment.init().then(() => 'nothing was thrown', (error) => `${error.kind} ${error.message}`);
   });
-  assert.equal(message, "io [experiment.init] there are no files here - expected those of the page - open them first: await et.openFiles('my page').");
+  assert.equal(message, "io [experiment.init] no file system is available - expected files that openFiles opened - open them first: await et.openFiles('my page').");
   await page.close();
 });
 

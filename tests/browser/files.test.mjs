@@ -36,7 +36,7 @@ const messageOf = (page, work) => page.evaluate(async (text) => {
   return 'nothing was thrown';
 }, String(work));
 
-test('a saved model is there when the page is opened again', async () => {
+test('a saved model exists when the page is opened again', async () => {
   const first = await openPage();
   const before = await first.evaluate(async () => {
     const files = await et.openFiles('models');
@@ -128,7 +128,7 @@ test('a refused write is an error, and is written again when possible', async ()
     model.saveWeights('a.safetensors');
     await files.saved();
   });
-  assert.match(refused, /^io \[openFiles\] the browser keeps no more: the disk is full - expected room for \d+ bytes - /);
+  assert.match(refused, /^io \[openFiles\] the browser cannot store more: the disk is full - expected room for \d+ bytes - /);
   await page.evaluate(() => {
     IDBObjectStore.prototype.put = put;
     model.saveWeights('b.safetensors');
@@ -212,7 +212,7 @@ test('without files, a model goes to Files and comes from them, with the parts i
 test('without files, the error of saving names openFiles()', async () => {
   const page = await openPage();
   await page.evaluate(() => et.ready({ parts: ['saving'] }));
-  assert.match(await messageOf(page, () => { const model = newModel(); model.build([1, 4]); model.save('x'); }), /^io .*there are no files here.*call openFiles first/);
+  assert.match(await messageOf(page, () => { const model = newModel(); model.build([1, 4]); model.save('x'); }), /^io .*no file system is available.*call openFiles first/);
   assert.match(await messageOf(page, () => et.openFiles('')), /^value \[openFiles\] "" as name - expected/);
   await page.close();
 });

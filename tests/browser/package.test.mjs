@@ -90,7 +90,7 @@ const messageOf = (page, work) => page.evaluate(async (text) => {
 test('a call before the module is loaded says to await et.ready()', async () => {
   const page = await emptyPage();
   for (const early of [() => et.layers.dense({ units: 1 }), () => et.sequential([]), () => et.setRandomSeed(1), () => Object.keys(et.losses)])
-    assert.match(await messageOf(page, early), /^state \[et\] the WebAssembly module is not loaded - expected .* - write `await et\.ready\(\)` before all else\.$/);
+    assert.match(await messageOf(page, early), /^state \[et\] the WebAssembly module is not loaded - expected .* - write `await et\.ready\(\)` before all other calls\.$/);
   assert.equal(await messageOf(page, async () => { await Promise.all([et.ready(), et.ready()]); return et.layers.dense({ units: 3 }).name; }), 'dense');
   assert.deepEqual(page.complaints, []);
   await page.close();

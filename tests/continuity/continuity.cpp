@@ -1,4 +1,4 @@
-// A part of a training, as train.mjs; continuity.mjs runs both in turn. Prints {"batches", "loss": […], "accuracy":
+// A part of a training, as training.mjs; continuity.mjs runs both in turn. Prints {"batches", "loss": […], "accuracy":
 // […]}.
 //   etude_continuity resume FOLDER [BATCH]      from the backup in FOLDER, if there is one, to BATCH or to the end
 //   etude_continuity train PATH FIRST LAST      epochs FIRST to LAST of the model saved at PATH, a new one if FIRST is
@@ -48,11 +48,16 @@ Tensor signs_of(const Tensor& x) {
 }
 
 /// A file of Keras lacks the states of random draws, so a model for one draws none.
-ModelPtr new_model(bool draws) {
+ModelPtr new_model(bool draws, bool resumes) {
   auto model = std::make_shared<Sequential>(std::vector<LayerPtr>{
       layers::dense({.units = 6, .activation = "relu"}), layers::batch_normalization(),
       layers::dropout({.rate = draws ? 0.3 : 0.0}), layers::dense({.units = 1, .activation = "sigmoid"})});
-  model->compile({.optimizer = "adam", .loss = "binary_crossentropy", .metrics = {"accuracy"}});
+  LearningRate learning_rate = 0.001;  // a callback reduces the rate of a fit that resumes
+  if (!resumes)
+    learning_rate = schedules::exponential_decay({.initial_learning_rate = 0.005, .decay_steps = 5, .decay_rate = 0.9});
+  model->compile({.optimizer = optimizers::adam({.learning_rate = learning_rate}),
+                  .loss = "binary_crossentropy",
+                  .metrics = {"accuracy"}});
   return model;
 }
 
@@ -64,7 +69,7 @@ int run(const std::vector<std::string>& arguments) {
   const bool draws = !path.ends_with(".keras");
   set_random_seed(7);
   const Tensor x = waves({44, 5}), y = signs_of(x);
-  const ModelPtr model = first > 0 ? load_model(path) : new_model(draws);
+  const ModelPtr model = first > 0 ? load_model(path) : new_model(draws, resumes);
   const auto interrupter = std::make_shared<Interrupter>(stop);
   FitOptions options{.batch_size = 8, .epochs = last, .verbose = 0, .callbacks = {interrupter}, .initial_epoch = first};
   options.shuffle = draws;

@@ -1,46 +1,7 @@
-// A part of a training, as continuity.cpp.
+// A part of a training in Node.js, with the arguments of continuity.cpp.
 import * as et from 'etude-ml';
+import { train } from './training.mjs';
 
 const [kind, path, ...numbers] = process.argv.slice(2);
-const resumes = kind === 'resume';
-const stop = resumes && numbers.length ? Number(numbers[0]) : -1;
-const [first, last] = resumes ? [0, 4] : numbers.map(Number);
-const draws = !path.endsWith('.keras');
-
-let phase = 0;
-const x = et.tensor(Float32Array.from({ length: 44 * 5 }, () => Math.sin((phase += 1.7))), [44, 5]);
-const y = et.tensor(x.array().map((row) => [Number(row.reduce((sum, value) => sum + value, 0) > 0)]));
-
-function newModel() {
-  const model = et.sequential([
-    et.layers.dense({ units: 6, activation: 'relu' }),
-    et.layers.batchNormalization(),
-    et.layers.dropout({ rate: draws ? 0.3 : 0 }),
-    et.layers.dense({ units: 1, activation: 'sigmoid' }),
-  ]);
-  model.compile({ optimizer: 'adam', loss: 'binary_crossentropy', metrics: ['accuracy'] });
-  return model;
-}
-
-et.setRandomSeed(7);
-const model = first > 0 ? et.loadModel(path) : newModel();
-let batches = 0;
-const interrupter = {
-  onTrainBatchBegin() {
-    if (batches++ === stop) throw new RangeError('interrupted');
-  },
-};
-const options = { batchSize: 8, epochs: last, verbose: 0, callbacks: [interrupter], initialEpoch: first, shuffle: draws };
-if (resumes) {
-  options.validationData = [x, y];
-  options.callbacks.push(et.callbacks.reduceLrOnPlateau({ monitor: 'loss', patience: 1 }));
-  options.callbacks.push(et.callbacks.backupAndRestore({ backupDir: path, saveFreq: 2 }));
-}
-try {
-  const { history } = await model.fit(x, y, options);
-  if (!resumes) model.save(path);
-  console.log(JSON.stringify({ batches, loss: history.loss, accuracy: history.accuracy }));
-} catch (error) {
-  if (error.message !== 'interrupted') throw error;
-  console.log(JSON.stringify({ batches }));
-}
+const result = await train(et, kind, path, ...numbers.map(Number));
+console.log(JSON.stringify({ ...result, variant: et.variant }));

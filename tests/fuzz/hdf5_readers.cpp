@@ -1,10 +1,7 @@
-#include "etude/base/detail/archive.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/hdf5/detail/hdf5_reader.hpp"
 #include "etude/saving/hdf5/detail/hdf5_writer.hpp"
-#include "etude/saving/load_model.hpp"
-#include "files_in_memory.hpp"
 #include "fuzz/readers.hpp"
 #include "golden_path.hpp"
 #include "safetensors_samples.hpp"
@@ -76,30 +73,5 @@ std::string repaired_hdf5(const std::string& bytes) {
   }
   return file;
 }
-
-void read_keras_file(std::string_view bytes) {
-  const FilesInMemory scope;
-  const std::unique_ptr<ArchiveWriter> archive = create_archive("m.keras");
-  for (const auto& [name, content] : unpacked(bytes)) archive->add(name, content);
-  archive->commit();
-  load_model("m.keras");
-}
-
-FuzzInputs keras_inputs() {
-  const std::vector<std::byte> file = read_file(golden_path("keras/adam.keras"));
-  const std::unique_ptr<ArchiveReader> archive = open_archive(file, "adam");
-  PackedFiles files;
-  for (const char* name : {"config.json", "model.weights.h5"})
-    files.emplace_back(name, text_of(archive->read_all(*archive->find(name))));
-  return {pack(files)};
-}
-
-void read_keras2_file(std::string_view bytes) {
-  const FilesInMemory scope;
-  host().files->replace("m.h5", {bytes});
-  load_model("m.h5");
-}
-
-FuzzInputs keras2_inputs() { return {text_of(read_file(golden_path("hdf5/keras_legacy.h5")))}; }
 
 }  // namespace etude::testing

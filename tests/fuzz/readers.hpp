@@ -24,6 +24,12 @@ FuzzInputs keras_inputs();
 /// A whole model of Keras 2.
 void read_keras2_file(std::string_view bytes);
 FuzzInputs keras2_inputs();
+/// The files in a .keras file, packed: its layers of strings, with their vocabularies.
+void read_strings(std::string_view bytes);
+FuzzInputs strings_inputs();
+/// The index of weights in several files.
+void read_shard_index(std::string_view bytes);
+FuzzInputs shard_index_inputs();
 void read_manifest(std::string_view bytes);
 FuzzInputs manifest_inputs();
 /// A folder of checkpoints, packed.
@@ -39,6 +45,9 @@ FuzzInputs backup_inputs();
 /// The model.json of TensorFlow.js and its files, packed: the weights.
 void read_tfjs_model(std::string_view bytes);
 FuzzInputs tfjs_inputs();
+/// The same: the whole model.
+void read_tfjs_topology(std::string_view bytes);
+FuzzInputs tfjs_topology_inputs();
 
 /// A checkpoint "ckpt" of TensorFlow, packed: the weights of two dense layers around a BatchNormalization.
 void read_tf_checkpoint(std::string_view bytes);
