@@ -144,7 +144,7 @@ def check(name, model, folder):
         again.jit_compile = False  # XLA compiles for longer than a step takes
         found = np.asarray(again.predict_on_batch(x))
         report = compare(f"{name} from Etude", "back", found, predictions(), [float(again.train_on_batch(x, y))], answer["losses"])
-        print(f"{name} from Etude: {report}", flush=True)
+        print(f"{name} from Étude: {report}", flush=True)
     except Exception as error:
         failures.append(f"Keras reads {name}: {type(error).__name__} {' '.join(str(error).split())[:500]} {answer}")
 
@@ -158,6 +158,6 @@ for name, make in MODELS.items():
     checked += 1
 for failure in failures:
     print(failure)
-print(f"Keras {keras.__version__}, applications: {checked} models, read by Etude within {largest['there']:.1e} of the largest number, "
+print(f"Keras {keras.__version__}, applications: {checked} models, read by Étude within {largest['there']:.1e} of the largest number, "
       f"and back by Keras within {largest['back']:.1e}; {len(failures)} failures")
 sys.exit(bool(failures))
