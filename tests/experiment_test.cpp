@@ -527,6 +527,8 @@ TEST_CASE("experiment: a trial begins with the file that its environment names",
              ContainsSubstring("trial_id = \"a/b\" - expected letters"));
   CHECK_THAT(refusal(R"({"trial_id": 1, "hparams": [], "storage": "s"})"),
              ContainsSubstring("\"hparams\" = [] in \"trial.json\" - expected an object"));
+  CHECK_THAT(refusal(R"({"trial_id": 1, "hparams": {}, "storage": "s", "retention": {"save_trial_best": 5000000000}})"),
+             ContainsSubstring("\"save_trial_best\" = 5000000000 in \"trial.json\" - expected a number of 0 or more"));
   CHECK_THAT(refusal("[1]"), ContainsSubstring("is no JSON object"));
   files->remove("trial.json");
   CHECK_THAT(error_of([&] { cluster_info(files); }), ContainsSubstring("which does not exist"));

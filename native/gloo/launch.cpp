@@ -70,7 +70,7 @@ int run_once(Run& run) {
   steady_clock::time_point kill_at = steady_clock::time_point::max();
   for (group.collect(); group.running(); group.collect()) {
     if (group.failure() != 0 && kill_at == steady_clock::time_point::max()) {
-      if (run.stopped != SIGTERM) group.signal(SIGTERM);  // else they have it: a second one might end them at once
+      if (run.stopped != SIGTERM) group.signal(SIGTERM);  // else they have it; another might end them at once
       kill_at = grace_end(run);
     }
     int timeout = -1;

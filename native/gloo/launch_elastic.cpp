@@ -177,7 +177,7 @@ class ElasticGroup {
   void end(int status) {
     if (end_status_ == 0) end_status_ = status;
     if (kill_at_) return;
-    if (run_.stopped != SIGTERM) signal(SIGTERM);  // else they have it: a second one might end them at once
+    if (run_.stopped != SIGTERM) signal(SIGTERM);  // else they have it; another might end them at once
     kill_at_ = grace_end(run_);
   }
 

@@ -89,7 +89,7 @@ void MembershipServer::answer(Peer& peer, const Message& message) {
     peer.standing = Standing::waiting;
     reform();
   } else if (message.kind == ready && in_group) {
-    // From a process that has ended its fit, when it waits in vain for the others. The answer may be on its way.
+    // A process that has ended its fit sends it, too, if the others did not answer in time. The answer may cross it.
     if (phase_ == Phase::over) return send(peer, over);
     if (!current) return;
     peer.standing = Standing::ready;

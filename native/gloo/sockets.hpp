@@ -47,13 +47,14 @@ Socket listen_at(const Address& address, std::string& reason);
 /// The port at which a socket listens.
 int port_of(const Socket& socket);
 /// The next connection that a listening socket has; a socket without descriptor if there is none. If it cannot be
-/// accepted, because there are too many open files, this pauses for 100 ms: it stays, so that a caller that polls would
-/// be called again at once.
+/// accepted, because there are too many open files, this pauses for 100 ms: it stays in the queue, and poll() would
+/// return at once.
 Socket accept_from(const Socket& listening);
 /// Connects, and tries again until the deadline; a socket without descriptor if that is not possible, with the reason.
 Socket connect_to(const Address& address, Deadline deadline, std::string& reason);
 /// Lets the system end a connection if the other machine acknowledges nothing for the timeout, because it or the
-/// network is lost. It asks about once a second, or less often, if there is nothing to send.
+/// network is lost. While there is nothing to send, it probes the other machine every quarter of the timeout, but at
+/// most once a second.
 void end_if_lost(int descriptor, std::chrono::milliseconds timeout);
 
 /// A message: its kind, and its fields.

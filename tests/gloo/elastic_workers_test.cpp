@@ -299,7 +299,7 @@ TEST_CASE("elastic: a silent connection and a wrong secret disturb nothing, and 
   for (const std::size_t index : {0U, 1U}) CHECK((reports[index] == undisturbed(sizes.all())));
 }
 
-TEST_CASE("elastic: a process that has ended its fit, and waits in vain for the others, may ask for the next group",
+TEST_CASE("elastic: a process that has ended its fit may ask for the next group, if the others do not answer",
           "[gloo][elastic]") {
   const MembershipProcess membership(2);
   const Reports reports = run_processes(1, [&](int) -> std::string {

@@ -169,8 +169,8 @@ TEST_CASE("etude-launch: if a process cannot be started, it says so, and returns
   std::vector<std::string> words{"-n", "3", "sleep", "110"};
   if (elastic) words.insert(words.begin(), "--elastic");
   Launcher launcher(words, errors, [&] {
-    constexpr uid_t nobody = 65534;  // root has no limit
-    if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setuid(nobody) != 0)) ::_exit(125);
+    constexpr uid_t user = 65534;  // the limit below does not apply to root
+    if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setuid(user) != 0)) ::_exit(125);
     const rlimit limit{most, most};
     ::setrlimit(RLIMIT_NPROC, &limit);
   });

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 #include <utility>
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
+#include "etude/experiment/detail/each_rule.hpp"
 #include "etude/saving/detail/json.hpp"
 
 namespace etude::experiment {
@@ -63,14 +65,14 @@ class TrialFile {
     if (!value) return {};
     if (!value->is_object()) refuse(name, *value, "an object with rules");
     RetentionRules rules;
-    for (const auto& [rule, field] : {std::pair{"save_experiment_best", &RetentionRules::save_experiment_best},
-                                      std::pair{"save_trial_best", &RetentionRules::save_trial_best},
-                                      std::pair{"save_trial_latest", &RetentionRules::save_trial_latest}}) {
+    each_rule(rules, [&](const char* rule, int& number) {
       const auto found = value->find(rule);
-      if (found == value->end()) continue;
-      if (!found->is_number_unsigned()) refuse(rule, *found, "a number of 0 or more");
-      rules.*field = found->get<int>();
-    }
+      if (found == value->end()) return;
+      constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+      if (!found->is_number_unsigned() || found->get<std::uint64_t>() > most)
+        refuse(rule, *found, "a number of 0 or more");
+      number = found->get<int>();
+    });
     return rules;
   }
   void require(const char* name) const {

@@ -47,8 +47,8 @@ struct PreemptOptions {
   std::string file = {};
   /// A function that returns whether there is a request.
   std::function<bool()> requested = {};
-  /// With several processes: how many calls of should_preempt(), one after each step, there are for one in which they
-  /// ask each other. More saves time where steps are short, and ends a trial up to that many steps later.
+  /// With several processes: they ask each other at every k-th call of should_preempt(), which follows each step. A
+  /// larger number saves time if steps are short, and ends a trial up to that many steps later.
   std::int64_t every = 1;
 };
 

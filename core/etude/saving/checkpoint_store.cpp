@@ -65,8 +65,8 @@ Checkpoint load(Vfs& files, const Found& found) {
   return parse_checkpoint(found.manifest, reader_of(files, found.folder), found.folder);
 }
 
-/// What `read` returns for the newest undamaged checkpoint of a folder; nothing if there is none. It throws for those
-/// that are damaged.
+/// The result of `read` for the newest undamaged checkpoint of a folder; empty if the folder has none. `read` throws
+/// for a damaged one.
 template <class Result, class Read>
 std::optional<Result> newest(Vfs& files, const std::string& folder, const TextSink& warn, Read&& read) {
   if (files.kind(folder) == PathKind::none) return {};

@@ -241,8 +241,8 @@ class ZipReader : public ArchiveReader {
     unzGetFilePos64(file_.get(), &place.at);
   }
 
-  /// Notes which bytes of the archive a file has at least: its header, its name, and its contents. minizip knows the
-  /// header's place, but does not tell it.
+  /// Notes which bytes of the archive a file has at least: its header, its name, and its contents. minizip does
+  /// not return the place of the header.
   void add_range(std::uint64_t record, const unz_file_info64& info) {
     constexpr std::uint64_t local_header = 30;
     unz64_file_pos declared{};
@@ -255,8 +255,8 @@ class ZipReader : public ArchiveReader {
     ranges_.push_back({begin, begin + local_header + info.size_filename + info.compressed_size});
   }
 
-  /// The place of a file's header, which is in its record of the directory; in large archives in a field after the
-  /// file's name, behind the sizes that are there, too.
+  /// The offset of a file's header. Its record in the directory has it; in large archives the ZIP64 field has it, after
+  /// the sizes that are stored there.
   std::uint64_t offset_in(std::uint64_t record, const unz_file_info64& info) {
     constexpr std::uint64_t sizes_at = 20, offset_at = 42, name_at = 46, in_field = 0xFFFF'FFFF, large = 1;
     const std::uint64_t offset = number_at(record + offset_at, 4);
@@ -290,8 +290,6 @@ class ZipReader : public ArchiveReader {
   }
 
   void add_sizes(const std::string& name, const unz_file_info64& info) {
-    require(info.compressed_size <= source_.size() - stored_, overlap);
-    stored_ += info.compressed_size;
     if (info.compression_method == 0) {
       require(info.compressed_size == info.uncompressed_size, "a stored file of two different sizes");
     } else {
@@ -314,7 +312,7 @@ class ZipReader : public ArchiveReader {
   std::vector<Range> ranges_;
   std::uint64_t directory_ = 0;  // where it begins
   std::unordered_set<std::string> names_;
-  std::uint64_t stored_ = 0, expanded_ = 0, left_ = 0;
+  std::uint64_t expanded_ = 0, left_ = 0;
 };
 
 }  // namespace

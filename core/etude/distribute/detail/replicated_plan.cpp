@@ -51,8 +51,8 @@ std::int64_t signature_of(const std::vector<std::vector<ReplicaSum>>& buckets, c
   return static_cast<std::int64_t>(hash);
 }
 
-/// Of several processes: the buckets of rank 0, if this process chose others for its plan, whose shard may have another
-/// number of rows. All processes call it.
+/// With several processes: the buckets of rank 0, if this process chose others for its plan, because its shard has
+/// another number of rows. All processes call it.
 std::optional<Buckets> other_buckets(const Plan& plan, Strategy& strategy) {
   Workers* const workers = strategy.others();
   if (!workers) return {};

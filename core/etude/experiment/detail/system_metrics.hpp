@@ -4,7 +4,7 @@
 
 #include "etude/base/logs.hpp"
 
-/// Private to the trial: what its machine does meanwhile.
+/// Private to the trial: the load of its machine.
 namespace etude::experiment {
 
 /// Counters of the system; those that it does not have are empty.

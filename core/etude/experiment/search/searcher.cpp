@@ -9,6 +9,7 @@
 
 #include "etude/base/error.hpp"
 #include "etude/experiment/cluster_info.hpp"
+#include "etude/experiment/detail/each_rule.hpp"
 #include "etude/saving/detail/json.hpp"
 
 namespace etude::experiment {
@@ -32,13 +33,6 @@ void each_option(auto& options, const auto& visit) {
   visit("divisor", options.divisor);
   visit("max_rungs", options.max_rungs);
   visit("mode", options.mode);
-}
-
-/// The same of the rules for checkpoints.
-void each_rule(auto& rules, const auto& visit) {
-  visit("save_experiment_best", rules.save_experiment_best);
-  visit("save_trial_best", rules.save_trial_best);
-  visit("save_trial_latest", rules.save_trial_latest);
 }
 
 [[noreturn]] void refuse(const char* name, const Json& value, const char* expected) {

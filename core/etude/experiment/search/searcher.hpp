@@ -55,8 +55,8 @@ struct SearchConfig {
   int max_restarts = 5;
   /// The folder of all files of the search.
   std::string storage = "search";
-  /// Which checkpoints of all trials stay at the end of the search: its trials keep as many of their own meanwhile, and
-  /// smaller_is_better is that of the searcher. None: each trial's program decides.
+  /// The rules for the checkpoints of all trials at the end of the search. During it, each trial applies them to its
+  /// own checkpoints. The searcher's smaller_is_better applies. Empty: each trial's program decides.
   std::optional<RetentionRules> retention = {};
   /// The seed, which determines all hyperparameters.
   std::uint64_t seed = 0;

@@ -42,8 +42,8 @@ class Finder {
     std::ranges::move(stored, std::back_inserter(found));
   }
 
-  /// The same of a file of Keras 2, as Keras loads it: what has another shape is left out alone. Another number is an
-  /// error unless layers are found by their names. Source: keras/src/legacy/saving/legacy_h5_format.py.
+  /// The same of a file of Keras 2, as Keras loads it: a weight of another shape is left out alone. Another number of
+  /// weights is an error unless layers are found by their names. Source: keras/src/legacy/saving/legacy_h5_format.py.
   void add_keras2(const std::string& name, const std::vector<Place>& places, const std::vector<Variable>& variables,
                   bool by_name) {
     const std::string fault = fault_of_number(name, places, variables);
@@ -51,7 +51,7 @@ class Finder {
     std::vector<StoredVariable> stored;
     std::vector<std::string> faults;
     for (std::size_t i = 0; i < places.size(); ++i) faults.push_back(add_one(places[i], variables[i], stored));
-    // Nothing is read any more, so that a step which waits for bytes adds nothing twice.
+    // All was read before, so a step that is repeated because it waited for bytes adds nothing twice.
     for (std::size_t i = 0; i < places.size(); ++i)
       if (!faults[i].empty()) skip_or_fail(variables[i].name(), faults[i], true);
     std::ranges::move(stored, std::back_inserter(found));
@@ -65,7 +65,7 @@ class Finder {
            std::to_string(variables.size());
   }
 
-  /// What is wrong with the dataset for a variable; otherwise adds it to `stored`.
+  /// Adds the dataset for a variable to `stored`, or returns its fault.
   static std::string add_one(const Place& place, const Variable& variable, std::vector<StoredVariable>& stored) {
     hdf5::Dataset dataset = place.file->dataset(place.path);
     if (dataset.shape != variable.shape())

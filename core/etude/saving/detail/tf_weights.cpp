@@ -163,7 +163,7 @@ using Values = std::vector<StoredValue>;
 
 /// Sets them: all or none. One value is in memory at a time; all are read once before the first is set.
 void assign_all(const Values& values, TfBundle& bundle, Reading& reading) {
-  // Variables without a value have nothing to lose.
+  // Variables without a value are not checked in advance.
   const auto is_read_before = [](const StoredValue& each) { return each.variable.replicas() > 0; };
   std::uint64_t all = 0;
   for (const StoredValue& each : values) all += bytes_of(each.variable) * (is_read_before(each) ? 2 : 1);

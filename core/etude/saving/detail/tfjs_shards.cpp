@@ -21,8 +21,8 @@ std::string_view name_in_manifest(DType dtype) {
   }
 }
 
-/// Names of shards that do not exist yet: those of TensorFlow.js, or else with a number. So the shards of a model that
-/// is saved again are not replaced before its model.json is.
+/// Names of shards that do not exist yet: those of TensorFlow.js, or else with a number. When a model
+/// is saved again, its shards stay until its model.json is replaced.
 std::vector<std::string> free_names(Vfs& files, const std::string& folder, const std::string& prefix,
                                     std::uint64_t count) {
   for (int attempt = 0;; ++attempt) {
