@@ -3,12 +3,14 @@
 #include <catch2/catch_test_macros.hpp>
 #include <map>
 
+#include "allocation_counter.hpp"
 #include "etude/etude.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
 #include "files_in_memory.hpp"
+#include "scratch_folder.hpp"
 #include "support.hpp"
 
 #ifdef ETUDE_PROTOZERO
@@ -241,6 +243,17 @@ TEST_CASE("onnx: an op without a form in ONNX is an error, and no file is writte
         "[Model.export_model] input \"x\" of shape [-1, -1] - expected extents of 1 or more, or for all inputs a "
         "first one of -1, any number of rows - set input_signature.");
   CHECK_FALSE(memory.files->exists("m.onnx"));
+}
+
+TEST_CASE("onnx: beside the model, one tensor is in memory while it is exported", "[saving][onnx]") {
+  const testing::ScratchFolder scratch("etude_onnx_test", testing::ScratchFolder::memory);
+  constexpr std::size_t count = 8, units = 300, tensor = units * units * sizeof(float), buffers = 300'000;
+  Sequential model;
+  for (std::size_t i = 0; i < count; ++i) model.add(layers::dense({.units = units, .use_bias = false}));
+  model.build({-1, units});
+  const WatchedMemory memory;
+  model.export_model(scratch.path() + "/m.onnx");
+  CHECK(memory.peak() < tensor + buffers);
 }
 #else
 TEST_CASE("onnx: export is an error in a build without protozero", "[saving][onnx][errors]") {
