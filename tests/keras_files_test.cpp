@@ -10,7 +10,7 @@
 #include "training_samples.hpp"
 
 // Files of Keras: .keras, .weights.h5, and .h5 of Keras 2. Those in tests/golden/keras are of Keras 3.15.1 on JAX and
-// of tf-keras 2.21.0: see tests/golden/make_keras_files.py and make_keras_states.py.
+// of tf-keras 2.15.1: see tests/golden/make_keras_files.py and make_keras_states.py.
 
 using namespace etude;
 using namespace etude::testing;

@@ -7,8 +7,8 @@
 #include "golden.hpp"
 #include "support.hpp"
 
-// Checkpoints of TensorFlow: those in tests/golden/tf are of tf-keras 2.21.0 and Keras 3 on TensorFlow 2.21.0: see
-// tests/golden/make_tf_checkpoints.py.
+// Checkpoints of TensorFlow: those in tests/golden/tf are of tf-keras 2.15.1 on TensorFlow 2.15.1, and of
+// Keras 3 on TensorFlow 2.21.0: see tests/golden/make_tf_checkpoints.py.
 namespace etude {
 namespace {
 

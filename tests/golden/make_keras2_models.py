@@ -2,7 +2,7 @@
 """Makes keras2_models.json and the .h5 files in keras_models/: models that Keras 2 saved after three steps of training, as
 make_keras_models.py does with Keras 3.
 
-Run by hand, never by CI, from any folder, with the Python of make_keras2_configs.py.
+Run by hand, never by CI, from any folder, with the Python of make_keras_files.py for Keras 2.
 """
 import json
 import os

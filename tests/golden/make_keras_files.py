@@ -6,7 +6,7 @@ Run by hand, never by CI, from any folder, with each Keras:
 
     python3.11 -m venv keras3 && keras3/bin/pip install keras jax
     KERAS_BACKEND=jax keras3/bin/python make_keras_files.py
-    python3.11 -m venv keras2 && keras2/bin/pip install tf-keras
+    python3.11 -m venv keras2 && keras2/bin/pip install tensorflow-cpu==2.15.1 tf-keras==2.15.1
     keras2/bin/python make_keras_files.py
 """
 import json

@@ -8,7 +8,7 @@ Run by hand, never by CI, from any folder, with Keras 3 on JAX, on TensorFlow, w
     KERAS_BACKEND=jax keras3/bin/python make_keras_states.py keras3
     python3.11 -m venv texts && texts/bin/pip install keras tensorflow-cpu
     KERAS_BACKEND=tensorflow texts/bin/python make_keras_states.py texts
-    python3.11 -m venv keras2 && keras2/bin/pip install tf-keras
+    python3.11 -m venv keras2 && keras2/bin/pip install tensorflow-cpu==2.15.1 tf-keras==2.15.1
     keras2/bin/python make_keras_states.py keras2
 """
 import json

@@ -4,8 +4,9 @@ models' descriptions, inputs and outputs.
 
 Run by hand, never by CI, from any folder, with each Keras:
 
-    python3.11 -m venv tf && tf/bin/pip install tensorflow tf-keras
-    tf/bin/python make_tf_checkpoints.py 2
+    python3.11 -m venv keras2 && keras2/bin/pip install tensorflow-cpu==2.15.1 tf-keras==2.15.1
+    keras2/bin/python make_tf_checkpoints.py 2
+    python3.11 -m venv tf && tf/bin/pip install tensorflow keras
     KERAS_BACKEND=tensorflow tf/bin/python make_tf_checkpoints.py 3
 """
 import json
