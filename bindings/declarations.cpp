@@ -2,7 +2,9 @@
 /// options and of the functions that make objects, which the build of web/ writes into options.d.mts. Pages do not
 /// download it.
 #ifdef ETUDE_DECLARATIONS
+#include <cctype>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "bind.hpp"
 #include "option_types.hpp"
@@ -50,27 +52,66 @@ template <class Product> std::string product_name() {
     return class_name<typename Product::Kind>();
 }
 
-template <class Class> void declare_class(std::string& text) {
+using Json = nlohmann::ordered_json;
+
+/// `et.layers.dense({ units: 3 })` for the config `{"units": 3}` of layers.dense.
+std::string example_call(const std::string& factory, const Json& config);
+
+/// A value of an example config, as JavaScript. A config with a class_name is a layer.
+std::string example_value(const Json& value) {
+  if (value.is_array()) {
+    std::string text;
+    for (const Json& element : value) text.append(text.empty() ? "" : ", ").append(example_value(element));
+    return '[' + text + ']';
+  }
+  if (value.is_string()) return '\'' + value.get<std::string>() + '\'';
+  if (!value.is_object() || !value.contains("class_name")) return value.dump();
+  const ClassEntry* entry = class_table<Layer>().find(value["class_name"].get<std::string>());
+  return example_call("layers." + camel_case(entry->factory), value["config"]);
+}
+
+std::string example_call(const std::string& factory, const Json& config) {
+  std::string options;
+  for (const auto& [name, value] : config.items())
+    options.append(options.empty() ? "" : ", ").append(camel_case(name)).append(": ").append(example_value(value));
+  return "et." + factory + (options.empty() ? "()" : "({ " + options + " })");
+}
+
+/// Whether an object is created without options. A class that needs a function, or HTTP, has no example.
+template <class Class> bool needs_no_options() {
+  try {
+    make_object<Class>(OptionsOf<Class>());
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+template <class Class> void declare_class(std::string& text, const std::string& family) {
   using Options = OptionsOf<Class>;
   using Product = typename decltype(make_object<Class>(std::declval<Options>()))::element_type;
   const auto& fields = fields_of<Options>;
-  text.append("  /** ")
-      .append(spelled(Class::about.text))
-      .append(" */\n  ")
-      .append(camel_case(class_entry<Class>.factory));
+  const std::string factory = camel_case(class_entry<Class>.factory);
+  const Json config = Json::parse(Class::about.example);
+  text.append("  /**\n   * ").append(spelled(Class::about.text));
+  if (!config.empty() || needs_no_options<Class>())
+    text.append("\n   * @example ").append(example_call(family + '.' + factory, config));
+  text.append("\n   */\n  ").append(factory);
   text += fields.empty() ? "()"
                          : (std::ranges::any_of(fields, &Field::required) ? "(options: " : "(options?: ") +
                                declared_options<Options>() + ')';
   text += ": " + product_name<Product>() + ";\n";
 }
-template <class... Classes> void declare_classes(ClassList<Classes...>, std::string& text) {
-  (declare_class<Classes>(text), ...);
+template <class... Classes>
+void declare_classes(ClassList<Classes...>, std::string& text, const std::string& family) {
+  (declare_class<Classes>(text, family), ...);
 }
 
 /// Prints an interface of the functions that make objects of these classes.
 template <class Classes> void declare_family(const char* name) {
-  std::string text;
-  declare_classes(Classes{}, text);
+  std::string text, family = name;
+  family.front() = static_cast<char>(std::tolower(family.front()));
+  declare_classes(Classes{}, text, family);
   declarations()[name] = std::string("export interface ") + name + " {\n" + text + "}\n";
 }
 

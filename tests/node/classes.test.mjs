@@ -1,5 +1,6 @@
 // Losses, metrics and activations in JavaScript. The C++ tests check their values.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
 import { assertClose, assertError, signsOf, waves } from './support.mjs';
@@ -11,6 +12,25 @@ const y = signsOf(x);
 const probabilities = () => et.sequential([et.layers.dense({ units: 1, activation: 'sigmoid' })]);
 /** Names whose targets are class indices, or lists of them. */
 const ofClasses = /^(sparse|categoricalGeneralized|ctc)/;
+
+/** Without an example: what needs a function, and RemoteMonitor, which needs HTTP. */
+const withoutExample = { layers: ['inputLayer', 'lambda'], callbacks: ['learningRateScheduler', 'remoteMonitor', 'lambda'] };
+
+test('every class is created by its documented example, and again from its config', () => {
+  const declarations = readFileSync(new URL(import.meta.resolve('etude-ml/dist/options.d.mts')), 'utf8');
+  const factories = {};
+  for (const [, call, family, factory] of declarations.matchAll(/ \* @example (et\.(\w+)\.(\w+)\(.*\))\n/g)) {
+    (factories[family] ??= new Set()).add(factory);
+    const object = new Function('et', `return ${call}`)(et);
+    if (family === 'callbacks') continue; // they have no config
+    const { serialize, deserialize } = et[family];
+    assert.deepEqual(serialize(deserialize(serialize(object))), serialize(object), call);
+  }
+  for (const family of ['layers', 'losses', 'metrics', 'optimizers', 'schedules', 'initializers', 'regularizers', 'constraints', 'callbacks']) {
+    const without = Object.keys(et[family]).filter((factory) => !factories[family].has(factory));
+    assert.deepEqual(without, withoutExample[family] ?? [], family);
+  }
+});
 
 test('every loss trains, by name and by function', async () => {
   for (const [name, make] of Object.entries(et.losses)) {

@@ -50,7 +50,7 @@ class ModelCheckpoint : public MonitorCallback {
   using Options = ModelCheckpointOptions;
   static constexpr ClassText about{.name = "ModelCheckpoint",
                                    .text = "Saves the model, or its weights, during training.",
-                                   .example = R"({"filepath": "model.safetensors"})"};
+                                   .example = R"({"filepath": "model.keras"})"};
   /// Throws Error(value) without a filepath, and for weights if the file's name does not end with .safetensors.
   explicit ModelCheckpoint(ModelCheckpointOptions options);
 
