@@ -220,6 +220,31 @@ TEST_CASE("callbacks: a hook may evaluate and predict without a change of the ep
   CHECK(weights_of(nosy.model) == weights_of(usual.model));
 }
 
+TEST_CASE("callbacks: a metric that cannot be reset fails an evaluate within fit, and the model stays usable",
+          "[callbacks]") {
+  struct Fails : Mean {
+    using Mean::Mean;
+    void reset_state() override {
+      if (fails) throw 7;
+      Mean::reset_state();
+    }
+    bool fails = false;
+  };
+  const auto metric = std::make_shared<Fails>("failing");
+  Trained run;
+  CompileOptions options = mse();
+  options.metrics = {metric};
+  run.model.compile(std::move(options));
+  int attempts = 0;
+  run.fit({callbacks::lambda({.on_epoch_end = [&](int, Logs&) {
+    metric->fails = true;
+    CHECK_THROWS_AS(run.model.evaluate(x, y, {.verbose = 0}), int);
+    metric->fails = false;
+    ++attempts;
+  }})});
+  CHECK(attempts == 2);
+}
+
 TEST_CASE("callbacks: a hook must not train, compile or change the model of the running loop", "[callbacks]") {
   Trained run;
   const auto attempt = [&](const std::function<void()>& action) {

@@ -92,7 +92,7 @@ TEST_CASE("fit: an epoch without batches ends with the logs of the last one, and
   for (const std::string event : wanted.at("events"))
     if (event.starts_with("epoch_end")) ends.push_back(event);
   CHECK(run.recorder->starting_with("epoch_end") == ends);
-  CHECK(run.recorder->events.back() == wanted.at("events").back());
+  CHECK(run.recorder->events.back() == wanted.at("events").back().get<std::string>());
   CHECK(run.count("epoch_begin") == 3);
   CHECK(run.model.optimizer().iterations() == wanted.at("iterations"));
 }

@@ -129,3 +129,25 @@ TEST_CASE("needs() of callbacks is not called on a device whose memory is always
   model.fit(x, y, {.verbose = 0, .callbacks = {counts}});
   CHECK(counts->asked == 0);
 }
+
+TEST_CASE("an evaluate within fit that cannot read the metrics fails, and the model stays usable", "[read_later]") {
+  Turns turns;
+  LaterDevice later(turns);
+  const auto scope = std::make_shared<OneDeviceStrategy>(later)->scope();
+  Sequential model(two_dense());
+  struct Evaluates : Callback {
+    Needs needs(Hook) const override { return Needs::nothing; }
+    void on_epoch_end(int, Logs&) override {
+      CHECK_THROWS_AS(model().evaluate(x, y, {.verbose = 0}), Error);
+      ++attempts;
+    }
+    int attempts = 0;
+  };
+  CompileOptions options = mse();
+  options.metrics = {"mae"};
+  model.compile(std::move(options));
+  const auto evaluates = std::make_shared<Evaluates>();
+  turns.result(model.fit_task({x, y}, {.epochs = 2, .verbose = 0, .callbacks = {evaluates}}));
+  CHECK(evaluates->attempts == 2);
+  turns.result(model.evaluate_task({x, y}, {.verbose = 0}));
+}

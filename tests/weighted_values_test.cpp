@@ -166,7 +166,7 @@ TEST_CASE("'Accuracy', 'crossentropy' and 'ce' are resolved by shapes, and logge
     CAPTURE(y_true.shape(), y_pred.shape());
     REQUIRE(logs.size() == test.at("logs").size());
     for (std::size_t i = 0; i < logs.size(); ++i) {
-      CHECK(logs.name(i) == test.at("logs").at(i).at(0));
+      CHECK(logs.name(i) == test.at("logs").at(i).at(0).get<std::string>());
       CHECK_THAT(logs[logs.name(i)], WithinRel(test.at("logs").at(i).at(1).get<double>(), 1e-6));
     }
   }

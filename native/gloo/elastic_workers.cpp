@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "etude/base/random.hpp"
 #include "etude/distribute/detail/membership.hpp"
 #include "etude/saving/detail/share_checkpoint.hpp"
 #include "etude/training/detail/training.hpp"
@@ -135,6 +136,7 @@ class ElasticWorkers : public Workers, public Membership {
     const std::vector<std::int64_t> newest = all_gather(has_joined_ ? keeper_->newest() : joins);
     const auto root = std::ranges::min_element(newest);
     if (*root == joins || *root < 0) return joins;
+    check_seed(static_cast<std::size_t>(root - newest.begin()));
     // Before a process continues from there, all have discarded later states, so that numbers stay unambiguous.
     keeper_->forget_after(*root);
     const std::vector<std::int64_t> have = all_gather(keeper_->find(*root) ? 1 : 0);
@@ -147,6 +149,15 @@ class ElasticWorkers : public Workers, public Membership {
     }
     has_joined_ = true;
     return *root;
+  }
+
+  /// The shuffles of a Dataset depend on the seed, so a process that joins must have that of the others.
+  void check_seed(std::size_t root) {
+    const std::vector<std::int64_t> seeds = all_gather(static_cast<std::int64_t>(random_seed()));
+    check(has_joined_ || seeds[root] == seeds[static_cast<std::size_t>(rank())], ErrorKind::value, where,
+          "the random seed ", random_seed(), " in a process that joins - expected ",
+          static_cast<std::uint64_t>(seeds[root]),
+          ", that of the others - call set_random_seed with the same number in all processes.");
   }
 
   Cluster cluster_;

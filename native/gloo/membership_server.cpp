@@ -81,9 +81,12 @@ void MembershipServer::send(Peer& peer, std::uint8_t kind, std::vector<std::stri
 void MembershipServer::answer(Peer& peer, const Message& message) {
   if (peer.standing == Standing::unknown) return greet(peer, message);
   const bool current = message.fields.size() == 1 && number_in(message.fields[0]) == generation_;
-  const bool member = peer.standing == Standing::member, in_group = member || peer.standing == Standing::done;
+  const Standing standing = peer.standing;
+  const bool member = standing == Standing::member, waits = standing == Standing::late || standing == Standing::waiting;
+  // A process repeats its request if it waited for longer than its own timeout.
+  const bool in_group = member || standing == Standing::done || standing == Standing::ready;
   if (message.kind == pong) return peer.asked.reset();
-  if (message.kind == join && peer.standing == Standing::late) {
+  if (message.kind == join && waits) {
     if (phase_ == Phase::over) return send(peer, over);
     if (phase_ == Phase::gathering) return send(peer, refusal, {all_ended});
     peer.standing = Standing::waiting;

@@ -172,8 +172,10 @@ Socket connect_to(const Address& address, Deadline deadline, std::string& reason
   constexpr auto pause = std::chrono::milliseconds(20);
   for (;;) {
     const Addresses found = resolve(address, reason);
-    for (const addrinfo* one = found.get(); one; one = one->ai_next)
-      if (Socket socket = try_connect(*one, deadline, reason)) return socket;
+    for (const addrinfo* one = found.get(); one; one = one->ai_next) {
+      const auto left = deadline - steady_clock::now();  // half of it for the addresses after this one
+      if (Socket socket = try_connect(*one, one->ai_next ? deadline - left / 2 : deadline, reason)) return socket;
+    }
     if (steady_clock::now() + pause >= deadline) return Socket();
     std::this_thread::sleep_for(pause);
   }

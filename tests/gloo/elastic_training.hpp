@@ -74,8 +74,8 @@ class SharedSizes {
 
 /// Trains a small model, and returns the bits of its weights and of its history.
 inline std::string train_model(const std::shared_ptr<Workers>& workers, bool elastic,
-                               std::vector<CallbackPtr> callbacks, int until_epoch = epochs) {
-  set_random_seed(3);
+                               std::vector<CallbackPtr> callbacks, int until_epoch = epochs, std::uint64_t seed = 3) {
+  set_random_seed(seed);
   const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(workers, MultiWorkerOptions{.elastic = elastic});
   const auto scope = strategy->scope();
   Sequential model({layers::dense({.units = 6, .activation = "tanh"}), layers::batch_normalization(),

@@ -193,6 +193,29 @@ TEST_CASE("elastic: a stopped process is removed, and the others continue", "[gl
   CHECK((reports[1] == undisturbed(sizes.all())));
 }
 
+TEST_CASE("elastic: a process that joins with another random seed ends with the reason, and the others complete",
+          "[gloo][elastic]") {
+  const MembershipProcess membership(count);
+  Shared<bool> begun;
+  SharedSizes sizes;
+  const auto work = [&](int index) {
+    const bool is_new = index == count;
+    if (is_new) await([&] { return sizes.after_step(9) == 2; });
+    const auto workers = membership.connect(is_new ? 1 : index, count);
+    std::vector<CallbackPtr> callbacks{sizes.recorder(workers, [&](int steps) {
+      if (index == 1 && steps == 7) ::raise(SIGKILL);
+      if (!is_new && steps == 12) await([&] { return begun.get(); });
+    })};
+    if (is_new) callbacks.push_back(std::make_shared<AtBegin>([&] { begun.set(true); }));
+    return train_model(workers, true, callbacks, epochs, is_new ? 9 : 3);
+  };
+  const Reports reports = run_processes(count + 1, work, most_seconds);
+  CHECK_THAT(reports[3],
+             ContainsSubstring("the random seed 9 in a process that joins - expected 3, that of the others"));
+  CHECK(sizes.all().back() == 2);
+  for (const std::size_t index : {0U, 2U}) CHECK((reports[index] == undisturbed(sizes.all())));
+}
+
 TEST_CASE("elastic: a process that is slower than the deadline stays, and its step is repeated", "[gloo][elastic]") {
   const MembershipProcess membership(count);
   SharedSizes sizes;
@@ -313,6 +336,7 @@ TEST_CASE("elastic: a process that has ended its fit may ask for the next group,
     second.on_interrupt(generation, [&] { interrupted.set(true); });
     first.done(generation);
     first.ready(generation);
+    first.ready(generation);  // again, after its own timeout
     await([&] { return interrupted.get(); });
     if (!interrupted.get()) return "the other one goes on";
     second.ready(generation);

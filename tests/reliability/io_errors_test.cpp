@@ -3,6 +3,8 @@
 
 #include "checkpoint_samples.hpp"
 #include "etude/base/detail/system_vfs.hpp"
+#include "etude/base/host.hpp"
+#include "etude/etude.hpp"
 #include "scratch_folder.hpp"
 
 // Every call to the system fails once.
@@ -67,6 +69,33 @@ Trial attempt(const std::string& folder, int n, const Fault& fault, bool later) 
   return trial;
 }
 
+/// Over a saved model, saves another one as a model.json of TensorFlow.js, with an error in call `n`. Returns whether
+/// there were n calls.
+bool save_tfjs_with_error(const std::string& folder, int n) {
+  const std::string path = folder + "/model.json";
+  const auto model_of = [](float number) {
+    auto model = std::make_shared<Sequential>(std::vector<LayerPtr>{
+        layers::dense({.units = 3, .kernel_initializer = initializers::constant({.value = number})})});
+    model->build({-1, 2});
+    return model;
+  };
+  model_of(1)->save(path);
+  int calls = 0;
+  bool failed = false;
+  {
+    const FilesScope files(system_vfs([&](std::string_view, std::size_t&) { return ++calls == n ? EIO : 0; }));
+    try {
+      model_of(2)->save(path);
+    } catch (const Error& error) {
+      failed = true;
+      CHECK(error.kind() == ErrorKind::io);
+    }
+  }
+  const float number = load_model(path)->get_weights().front().at(0);
+  CHECK((number == 2 || (failed && number == 1)));
+  return calls >= n;
+}
+
 void fail_every_call(const Fault& fault, bool later = false) {
   int n = 0;
   for (bool reached = true; reached;) {
@@ -87,6 +116,17 @@ TEST_CASE("reliability: if any system call fails, the previous checkpoint is int
   SECTION("once: a broken disk, in the background") { fail_every_call({.code = EIO}, true); }
   SECTION("from then on: no space") { fail_every_call({.code = ENOSPC, .lasting = true}); }
   SECTION("from then on: a broken disk") { fail_every_call({.code = EIO, .lasting = true}); }
+}
+
+TEST_CASE("reliability: if any system call fails, a saved model.json is complete, the previous one or the new one",
+          "[reliability][saving]") {
+  int n = 0;
+  for (bool reached = true; reached;) {
+    const ScratchFolder scratch("etude_io_errors_test", ScratchFolder::memory);
+    INFO("call " << n + 1);
+    reached = save_tfjs_with_error(scratch.path(), ++n);
+  }
+  CHECK(n > 8);
 }
 
 TEST_CASE("reliability: interrupted calls and partial writes are continued, at any call", "[reliability]") {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
@@ -138,6 +139,16 @@ std::vector<std::string> shards_of(Vfs& files, const std::string& path, const st
   return names;
 }
 
+/// Whether a file has this text. A failure to read it counts as yes.
+bool has_text(Vfs& files, const std::string& path, std::string_view text) {
+  try {
+    return files.kind(path) == PathKind::file &&
+           std::ranges::equal(files.read(path), std::as_bytes(std::span(text.data(), text.size())));
+  } catch (const std::exception&) {
+    return true;
+  }
+}
+
 void discard_files(Vfs& files, const std::string& folder, const std::vector<std::string>& names) {
   for (const std::string& name : names)
     if (files.kind(folder + '/' + name) == PathKind::file) files.discard(folder + '/' + name);
@@ -173,10 +184,11 @@ void save_tfjs(const Model& model, const std::string& path, WriteCount& count) {
                {"convertedBy", nullptr},
                {"modelTopology", std::move(topology)},
                {"weightsManifest", std::move(manifest)}};
+  const std::string text = json_text(json);
   try {
-    files->replace(path, {json_text(json)});
+    files->replace(path, {text});
   } catch (...) {
-    discard_files(*files, folder, shards);
+    if (!has_text(*files, path, text)) discard_files(*files, folder, shards);
     throw;
   }
   std::erase_if(previous, [&](const std::string& name) { return std::ranges::find(shards, name) != shards.end(); });

@@ -28,10 +28,10 @@ TrainingLoop::TrainingLoop(LoopModel& model, const char* method, Claim claim)
   check(!outer_ || (outer_->in_hook_ && claim == Claim::metrics), ErrorKind::state, method,
         "Cannot start because another fit() or evaluate() of this model is ongoing - expected one at a time - await it "
         "first.");
-  model.running.loop = this;
-  if (!outer_) return;
-  for (const MetricPtr& metric : model.metrics())
-    for (const Variable& variable : metric->variables()) lent_.emplace_back(variable, variable.value());
+  if (outer_)
+    for (const MetricPtr& metric : model.metrics())
+      for (const Variable& variable : metric->variables()) lent_.emplace_back(variable, variable.value());
+  model.running.loop = this;  // last, because no destructor runs after an error above
 }
 
 TrainingLoop::~TrainingLoop() {
@@ -50,8 +50,16 @@ TrainingLoop::~TrainingLoop() {
       function->release_arrays();
     }
   if (!outer_) return;
-  model_.reset_metrics();
-  for (auto& [variable, value] : lent_) variable.assign(value);
+  try {
+    model_.reset_metrics();
+  } catch (...) {
+    // Of a custom metric. The other variables still get the values of the outer loop.
+  }
+  try {
+    for (auto& [variable, value] : lent_) variable.assign(value);
+  } catch (...) {
+    // As above.
+  }
 }
 
 void TrainingLoop::check_outside_steps(const char* method) {
