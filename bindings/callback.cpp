@@ -35,7 +35,7 @@ class OpenLogs {
 
 /// Copies values that a hook set from its view to the logs. A value may be NaN.
 void take_changes(const val& view, Logs& logs) {
-  const val changes = host("changedLogs")(view);
+  const val changes = call_host("changedLogs", view);
   const auto count = changes["length"].as<unsigned>();
   for (unsigned i = 0; i < count; ++i) {
     const val name = changes[i][0], figure = changes[i][1];

@@ -185,8 +185,8 @@ EMSCRIPTEN_BINDINGS(classes) {
   property<"Optimizer.learning_rate", [](Optimizer& self) { return self.learning_rate(); },
            [](Optimizer& self, double rate) { self.set_learning_rate(rate); }>(optimizer);
   method<"Optimizer.apply(gradients, variables)",
-         [](Optimizer& self, std::vector<Value> gradients, std::vector<Variable> variables) {
-           self.apply(gradients, variables);
+         [](Optimizer& self, Gradients gradients, std::vector<Variable> variables) {
+           self.apply(gradients.values, variables);
          }>(optimizer);
   method<"Optimizer.scale_loss(loss)", [](Optimizer& self, Value loss) { return self.scale_loss(loss); }>(optimizer);
   method<"Optimizer.exclude_from_weight_decay(variables, names?)",

@@ -20,16 +20,46 @@ int scopes = 0;
 val values_to_js(const std::vector<Value>& values, const std::vector<std::string>& names) {
   return values.empty() ? val::undefined() : to_js(Outputs(values, names));
 }
-/// Puts the names of an object to `names`.
+/// The Values of an array. With `gaps`, null stands for one that is absent.
+std::vector<Value> values_in(const val& value, const Where& where, bool gaps) {
+  if (!value.isArray()) where.wrong(value, "an array of Values", "put it into [ ]");
+  std::vector<Value> result;
+  const auto length = value["length"].as<unsigned>();
+  for (unsigned i = 0; i < length; ++i)
+    result.push_back(gaps && value[i].isNull()
+                         ? Value{}
+                         : from_js<Value>(value[i], where.of(where.what + '[' + std::to_string(i) + ']')));
+  return result;
+}
+
+/// Puts the names of an object to `names`. Single outputs may have no weights.
 std::vector<Value> values_from_js(const val& value, const Where& where, std::vector<std::string>& names) {
   if (value.isUndefined() || value.isNull()) return {};
-  const Outputs values = from_js<Outputs>(value, where);
-  names = values.names();
-  return values;
+  if (!is_dictionary(value) && !value.isArray()) return {from_js<Value>(value, where)};
+  Flat given = flat(value);
+  names = std::move(given.names);
+  return values_in(given.values, where, true);
 }
 
 /// The object of web whose functions it calls; undefined if there is none.
 val object_of(const UserObject* user) { return user ? user->functions().object() : val::undefined(); }
+
+/// A running function of a custom class; those that it calls are nested.
+class Nested {
+ public:
+  explicit Nested(const char* name) {
+    check(depth < limit, ErrorKind::value, name, "called within ", depth,
+          " functions of custom classes - expected at most ", limit, " - let it not call itself.");
+    ++depth;
+  }
+  ~Nested() { --depth; }
+  Nested(const Nested&) = delete;
+  Nested& operator=(const Nested&) = delete;
+
+ private:
+  static constexpr int limit = 100;
+  static inline int depth = 0;
+};
 
 }  // namespace
 
@@ -134,6 +164,7 @@ template <> val Conversion<LayerPtr>::to(const LayerPtr& layer) {
 
 val UserFunctions::call(const char* name, std::initializer_list<val> arguments) const {
   const Autocast cast(autocast);
+  const Nested nested(name);
   val list = val::array();
   for (const val& argument : arguments) list.call<void>("push", argument);
   val result = js::call(link, std::string(name), list);
@@ -246,14 +277,9 @@ val Conversion<Value>::to(Value value) {
                             to_js(value.dtype()));
 }
 
+Gradients Conversion<Gradients>::from(const val& value, const Where& where) { return {values_in(value, where, true)}; }
 std::vector<Value> Conversion<std::vector<Value>>::from(const val& value, const Where& where) {
-  if (!value.isArray()) where.wrong(value, "an array of Values", "put it into [ ]");
-  std::vector<Value> result;
-  const auto length = value["length"].as<unsigned>();
-  for (unsigned i = 0; i < length; ++i)
-    result.push_back(
-        value[i].isNull() ? Value{} : from_js<Value>(value[i], where.of(where.what + '[' + std::to_string(i) + ']')));
-  return result;
+  return values_in(value, where, false);
 }
 val Conversion<std::vector<Value>>::to(const std::vector<Value>& values) {
   val result = val::array();

@@ -284,12 +284,20 @@ template <> struct Conversion<Value> {
   static std::string given() { return "ValueLike"; }
   static std::string made() { return "Value"; }
 };
-/// Gradients: null if the loss does not depend on a variable.
+/// Absent Values, such as gradients of variables on which the loss does not depend, become null.
 template <> struct Conversion<std::vector<Value>> {
   static std::vector<Value> from(const val& value, const Where& where);
   static val to(const std::vector<Value>& values);
-  static std::string given() { return "(Value | null)[]"; }
+  static std::string given() { return "Value[]"; }
   static std::string made() { return "(Value | null)[]"; }
+};
+/// Values that may be absent: null in JavaScript.
+struct Gradients {
+  std::vector<Value> values;
+};
+template <> struct Conversion<Gradients> {
+  static Gradients from(const val& value, const Where& where);
+  static std::string given() { return "(Value | null)[]"; }
 };
 /// The result of a JavaScript step: one Value, or lists and objects of them.
 template <> struct Conversion<Outputs> {

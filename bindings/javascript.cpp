@@ -36,7 +36,7 @@ const val& host(const char* name) {
 }
 
 val or_throw(val result) {
-  if (result.instanceof(host("Thrown"))) throw Thrown{result["error"]};
+  if (host("isThrown")(result).as<bool>()) throw Thrown{result["error"]};
   return result;
 }
 

@@ -1,7 +1,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <cmath>
 #include <set>
 
+#include "etude/ops/elementwise.hpp"
 #include "golden.hpp"
 #include "training_samples.hpp"
 
@@ -121,6 +123,16 @@ TEST_CASE("layers that merge promote integers to floats", "[integers]") {
   // Not modulo 256: a Keras model whose inputs have the default dtype also returns 400.
   check(layers::add(), {bytes, bytes}, DType::int32, {400, 200});
   check(layers::add(), {bytes, bytes.astype(DType::boolean)}, DType::int32, {201, 101});
+}
+
+TEST_CASE("numbers beyond the integers are converted alike by Tensor::astype and by ops, on all platforms",
+          "[integers]") {
+  const Tensor x = tensor_of({6}, DType::float32, {-1.5, 300.5, 3e9, -3e9, std::nan(""), 1e30});
+  const double lowest = -0x1p31;
+  CHECK(numbers(x.astype(DType::int32)) == std::vector<double>{-1, 300, lowest, lowest, lowest, lowest});
+  CHECK(numbers(x.astype(DType::uint8)) == std::vector<double>{255, 44, 0, 0, 0, 0});
+  const LayerPtr to_integers = layers::lambda([](Value value) { return ops::cast(value, DType::int32); });
+  CHECK(numbers((*to_integers)(x)) == numbers(x.astype(DType::int32)));
 }
 
 TEST_CASE("indices stay integers up to the table", "[integers]") {

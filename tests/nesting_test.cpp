@@ -172,3 +172,12 @@ TEST_CASE("datasets of 1,000 consecutive stages are iterated, and one more stage
              }),
              ContainsSubstring("expected at most 100000"));
 }
+
+TEST_CASE("a dataset whose function returns the dataset itself is an Error", "[nesting]") {
+  std::optional<Dataset> data;
+  data = Dataset::range(3).interleave([&data](const Batch&) { return *data; }, 1);
+  CHECK_THAT(error_of([&] {
+               for ([[maybe_unused]] const Batch& element : *data) continue;
+             }),
+             ContainsSubstring("datasets within 1000 others"));
+}

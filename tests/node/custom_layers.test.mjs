@@ -244,7 +244,7 @@ test('gradients by null are an error', async () => {
     },
   });
   model.compile({ loss: 'mse' });
-  await assertError(() => model.trainOnBatch(x, y), 'state', '[gradients] a Value of another trace, or an empty one');
+  await assertError(() => model.trainOnBatch(x, y), 'value', '[gradients] sources[1] = null - expected a Value');
 });
 
 test('misuse of a custom layer is an error', async () => {

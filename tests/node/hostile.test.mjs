@@ -144,3 +144,50 @@ test('a .npy file of bools has bytes of 0 and 1 only', async () => {
   assert.deepEqual(et.data.parseNpy(npy('|b1', 3, [0, 1, 1])).array(), [0, 1, 1]);
   for (const byte of [2, 62, 255]) await assertError(() => et.data.parseNpy(npy('|b1', 3, [0, 1, byte])), 'data', `a bool of ${byte}`);
 });
+
+// ---- Values that are no Values, and user code that fails in odd ways ----
+
+test('null where a Value is expected is an error', async () => {
+  const isError = (error) => error instanceof et.EtudeError && /null - expected a Value/.test(error.message);
+  const x = [[1, 2]];
+  await assert.rejects(() => et.model({ layers: [], call: (x) => [x, null] }).predict(x, quiet), isError);
+  assert.throws(() => et.ops.stack([et.input({ shape: [2] }), null]), (error) => error instanceof et.EtudeError);
+  await assert.rejects(() => et.sequential([et.layers.dense({ units: 2 })], { predictStep: () => [null] }).predict(x, quiet), isError);
+  class Two extends et.Layer {
+    call(x) { return [x, null]; }
+  }
+  assert.throws(() => new Two().applyAll(et.input({ shape: [3] })), isError);
+});
+
+test('user code that throws null, or any error while a member is read, ends its caller alone', async () => {
+  assert.throws(() => et.layers.dense({ units: 2, activation() { throw null; } }).call([[1, 2]]), /null/);
+  assert.throws(() => et.layers.dense({ get units() { throw new RangeError('mine'); } }), /mine/);
+  const boom = () => { throw new Error('mine'); };
+  const bad = new Proxy({}, { get: boom, has: boom, ownKeys: boom, getPrototypeOf: boom, getOwnPropertyDescriptor: boom });
+  for (let i = 0; i < 30; ++i) await assert.rejects(() => et.model({ layers: [], call: () => bad }).predict([[1, 2, 3]], quiet), /mine/);
+  const model = et.sequential([et.layers.dense({ units: 2 })]);
+  model.compile({ loss: 'mse' });
+  const onEpochEnd = (epoch, logs) => Object.defineProperty(logs, 'a', { enumerable: true, get: boom });
+  await assert.rejects(() => model.fit([[1, 2]], [[1, 2]], { ...quiet, callbacks: [{ onEpochEnd }] }), /mine/);
+});
+
+test('arrays that contain themselves, and custom classes that call themselves, are errors', async () => {
+  const isError = (error) => error instanceof et.EtudeError;
+  const a = [];
+  a.push(a);
+  assert.throws(() => et.tensor(a), isError);
+  const model = et.sequential([et.layers.dense({ units: 2 })]);
+  await assert.rejects(() => model.predict(a, quiet), isError);
+  const data = et.data.range(3).flatMap(() => data);
+  await assert.rejects(() => et.data.toArray(data.take(1)), isError);
+  class Schedule extends et.LearningRateSchedule {
+    call() { return this.at(1); }
+  }
+  class Loss extends et.Loss {
+    call(yTrue, yPred) { return this.handle.call(yTrue, yPred); }
+  }
+  for (const options of [{ loss: 'mse', optimizer: et.optimizers.sgd({ learningRate: new Schedule() }) }, { loss: new Loss() }]) {
+    model.compile(options);
+    await assert.rejects(() => model.fit([[1, 2]], [[1, 2]], quiet), isError);
+  }
+});

@@ -26,10 +26,18 @@ export function nativeError(message: string, kind: ErrorKind): EtudeError {
   return error;
 }
 
+const allThrown = new WeakSet<object>();
 /** The exception of a function that C++ called: a JavaScript exception must not unwind C++ frames. */
 export class Thrown {
-  constructor(readonly error: unknown) {}
+  readonly error: unknown;
+  constructor(error: unknown) {
+    // WebAssembly cannot throw null.
+    this.error = error ?? new EtudeError(`[throw] ${error} - expected an error - throw an Error.`, 'value');
+    allThrown.add(this);
+  }
 }
+/** Unlike instanceof, it runs no code of a user's Proxy. */
+export const isThrown = (value: unknown): value is Thrown => allThrown.has(value as object);
 
 /** Classes of a module that ended: their objects are distinguished from those of the current module. */
 const retired = new WeakSet<object>();

@@ -2,7 +2,7 @@ import { fail, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import type { LayerLike } from './model.js';
 import { module } from './module.js';
-import { pack, type Nested } from './nested.js';
+import { copied, pack, type Nested } from './nested.js';
 import { only } from './predictions.js';
 import type { Tensor, TensorLike } from './tensor.js';
 
@@ -28,7 +28,7 @@ export function linkTo<Owner extends Linked>(owner: Owner, find: (owner: Owner, 
     const alive = weak.deref();
     if (name === 'object') return alive?.handle ? alive : undefined; // while the handle is made there is none
     if (!alive) return fail('state', name, `${kind} whose object was garbage-collected - expected a live object - keep a reference to it, or to a model that contains it.`);
-    return functionOf(alive, name, find, kind).apply(alive, given);
+    return copied(functionOf(alive, name, find, kind).apply(alive, given));
   };
 }
 /** The function of that name. Throws Error(value) if the class has none. */

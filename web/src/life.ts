@@ -7,7 +7,7 @@ import type { Tensor } from './tensor.js';
 
 /** The errors after which WebAssembly cannot continue; destructors of C++ do not run then. */
 const isTrap = (error: unknown): error is Error =>
-  error instanceof WebAssembly.RuntimeError || error instanceof RangeError || (error as Error | undefined)?.name === 'InternalError';
+  error instanceof WebAssembly.RuntimeError || (error instanceof RangeError && /call stack/i.test(error.message)) || (error as Error | undefined)?.name === 'InternalError';
 
 type Entry = (...given: unknown[]) => unknown;
 
@@ -19,7 +19,7 @@ export class Life {
   #thrown: unknown;
   /** Errors of users' functions: C++ passes them on unchanged. */
   readonly #users = new WeakSet<object>();
-  readonly #waiting = new Set<(error: EtudeError) => void>();
+  readonly #waiting = new Set<(error: unknown) => void>();
 
   /** The functions that bindings/ calls; web/src/module.ts adds those that are the same for all lives. */
   readonly host = {
@@ -53,7 +53,8 @@ export class Life {
         try {
           if (!this.#over()) within(() => this.module.settle(id, fulfilled, value));
         } catch (error) {
-          if (!this.#over()) throw error; // otherwise the waiting callers were notified already
+          // An exception that unwound C++: its loop will not end. After a trap, the waiting callers were notified already.
+          if (!this.#over()) this.#reject(() => error);
         }
       };
       promise.then(settle(true), settle(false));
@@ -78,6 +79,11 @@ export class Life {
     const { PThread, ...members } = this.module as unknown as { PThread?: { terminateAllThreads(): void } };
     PThread?.terminateAllThreads();
     for (const member of Object.values(members)) if (typeof member === 'function') retire(member);
+    this.#reject(why);
+  }
+
+  /** Ends the waiting of all callers. */
+  #reject(why: () => unknown): void {
     for (const reject of this.#waiting) reject(why());
     this.#waiting.clear();
   }

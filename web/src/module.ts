@@ -2,7 +2,7 @@
 import { asBatch, itemsOf } from './batch.js';
 import { builds, isLite } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
-import { EtudeError, Thrown, describe, fail, nativeError } from './error.js';
+import { EtudeError, describe, fail, isThrown, nativeError } from './error.js';
 import type { MainModule, SymbolicTensor } from './etude.mjs';
 import { asFile, type Files } from './files.js';
 import { asData } from './kinds.js';
@@ -23,7 +23,6 @@ import { choose, type Variant } from './variant.js';
 /** The functions and classes that bindings/ uses by these names; each life adds its own. */
 export const host: Record<string, unknown> = {
   Tensor,
-  Thrown,
   Value,
   asBatch,
   asData,
@@ -41,6 +40,7 @@ export const host: Record<string, unknown> = {
   flattenData,
   flattenMetrics,
   isTerminal,
+  isThrown,
   itemsOf,
   nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(message.replace(/^\[(Dataset\.)?[a-z_.0-9]+/, place), kind),
   nextTurn,

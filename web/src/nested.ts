@@ -1,3 +1,5 @@
+import { fail } from './error.js';
+
 /** A value, or lists and objects of values, of any depth: `{ image, meta: { age, sizes: [s, t] } }`. */
 export type Nested<T> = T | readonly Nested<T>[] | { readonly [name: string]: Nested<T> };
 /**
@@ -20,11 +22,30 @@ const isPlain = (value: unknown): value is Record<string, unknown> =>
 /** Whether it is an array whose rows are provided on demand, which may be a plain object. */
 const isLazy = (value: object) => 'shape' in value && 'dtype' in value && 'slice' in value;
 
+/** Lists and objects may contain themselves. */
+function notTooDeep(depth: number): true {
+  if (depth > 100) fail('value', 'nested', 'lists and objects nested more than 100 deep - expected at most 100 - check whether one contains itself.');
+  return true;
+}
+
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
 /** Whether it is a list of arrays, rather than an array as nested lists of numbers. */
-const isListOfArrays = (value: unknown): value is unknown[] =>
-  Array.isArray(value) && typeof value[0] !== 'number' && value.some((each) => isObject(each) || isListOfArrays(each));
+const isListOfArrays = (value: unknown, depth = 0): value is unknown[] =>
+  Array.isArray(value) && typeof value[0] !== 'number' && notTooDeep(depth) && value.some((each) => isObject(each) || isListOfArrays(each, depth + 1));
 const isListOfLists = (value: unknown): value is unknown[] => Array.isArray(value) && value.some((each) => Array.isArray(each) || isDict(each));
+
+/**
+ * A copy of lists and plain objects. Users' getters and proxies run while it is made, where an exception is caught, and
+ * not while C++ reads the copy.
+ */
+export function copied(value: unknown, depth = 0): unknown {
+  notTooDeep(depth);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((each) => copied(each, depth + 1));
+  if (isPlain(value) && !isLazy(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, copied(each, depth + 1)]));
+  void (value as { then?: unknown }).then;
+  return value;
+}
 
 /** The values in nested lists and objects. Of empty ones inside others they are the values. */
 export function flatten(value: unknown, isList: (value: unknown) => value is unknown[] = Array.isArray): Flat {
@@ -41,6 +62,7 @@ export function flatten(value: unknown, isList: (value: unknown) => value is unk
       return;
     }
     if (depth || dict) isNested = true;
+    notTooDeep(depth);
     if (dict) for (const key of dict) add((each as Record<string, unknown>)[key], inside(partOf(key)), depth + 1);
     else for (let i = 0; i < count; ++i) add((each as unknown[])[i], inside(i), depth + 1);
   };

@@ -101,9 +101,15 @@ function fitted(shape: readonly number[], size: number): readonly number[] {
   return Object.freeze(result);
 }
 
+/** The most axes of a nested array. */
+const maxDepth = 64;
+
 function flatten(values: NestedArray): Tensor {
   const shape: number[] = [];
-  for (let level: unknown = values; isList(level); level = level[0]) shape.push(level.length);
+  for (let level: unknown = values; isList(level); level = level[0]) {
+    if (shape.length === maxDepth) fail('shape', 'tensor', `an array nested more than ${maxDepth} deep - expected one of numbers - check whether it contains itself.`);
+    shape.push(level.length);
+  }
   const data = new Float32Array(sizeOf(shape));
   let filled = 0;
   let booleans = 0;

@@ -122,7 +122,11 @@ struct Interleave : DatasetNode {
 class InterleaveIterator : public ElementIterator {
  public:
   InterleaveIterator(const Interleave& node, std::uint64_t iteration)
-      : node_(node), iteration_(iteration), input_(node.input->iterate(iteration)) {}
+      : node_(node), iteration_(iteration), depth_(depth_of_next), input_(node.input->iterate(iteration)) {
+    constexpr int most = 1000;
+    check(depth_ < most, ErrorKind::value, "Dataset.interleave", "datasets within ", most,
+          " others - expected fewer - let the function not return the dataset that it is called by.");
+  }
 
   Task<std::optional<Batch>> next() override {
     while (!ended_ || open_count_ > 0) {
@@ -160,9 +164,17 @@ class InterleaveIterator : public ElementIterator {
       co_return;
     }
     Dataset dataset = co_await node_.function(std::move(*element));
-    open.elements = dataset.node()->iterate(iteration_);
+    open.elements = inner_iterator(*dataset.node());
     open.dataset = std::move(dataset);
     ++open_count_;
+  }
+  ElementIteratorPtr inner_iterator(const DatasetNode& dataset) {
+    struct Scope {
+      explicit Scope(int depth) : outer(std::exchange(depth_of_next, depth)) {}
+      ~Scope() { depth_of_next = outer; }
+      int outer;
+    } const scope(depth_ + 1);
+    return dataset.iterate(iteration_);
   }
   /// After the end of the input, places without a dataset stay empty.
   void turn() {
@@ -171,8 +183,11 @@ class InterleaveIterator : public ElementIterator {
     if (place_ == (ended_ ? std::ssize(open_) : node_.cycle_length)) place_ = 0;
   }
 
+  static inline thread_local int depth_of_next = 0;
+
   const Interleave& node_;
   std::uint64_t iteration_;
+  int depth_;  // the number of iterators of this class that this one is within
   ElementIteratorPtr input_;
   std::vector<Open> open_;  // up to cycle_length of them
   std::int64_t place_ = 0, in_block_ = 0, open_count_ = 0;

@@ -80,22 +80,22 @@ template <class Visitor> void visit_both(Lane lane, DType dtype, Visitor&& visit
   });
 }
 
-void fill(std::byte* reg, Lane lane, double value, std::int64_t n) {
-  visit_lane(lane, [&]<class T>(T) { std::fill_n(reinterpret_cast<T*>(reg), n, static_cast<T>(value)); });
-}
-
-void fill_from(std::byte* reg, Lane lane, const std::byte* memory, DType dtype, std::int64_t n) {
-  visit_both(lane, dtype, [&]<class T, class M>(T, M) {
-    std::fill_n(reinterpret_cast<T*>(reg), n, static_cast<T>(*reinterpret_cast<const M*>(memory)));
-  });
-}
-
 /// Values outside the range of int32, and NaN, become its lowest value on every target: it is no valid label or index.
 template <class T, class M> T converted(M x) {
   if constexpr (std::is_same_v<T, std::int32_t> && std::is_floating_point_v<M>)
     return x > M(-0x1p31) && x < M(0x1p31) ? static_cast<T>(x) : std::numeric_limits<T>::lowest();
   else
     return static_cast<T>(x);
+}
+
+void fill(std::byte* reg, Lane lane, double value, std::int64_t n) {
+  visit_lane(lane, [&]<class T>(T) { std::fill_n(reinterpret_cast<T*>(reg), n, converted<T>(value)); });
+}
+
+void fill_from(std::byte* reg, Lane lane, const std::byte* memory, DType dtype, std::int64_t n) {
+  visit_both(lane, dtype, [&]<class T, class M>(T, M) {
+    std::fill_n(reinterpret_cast<T*>(reg), n, converted<T>(*reinterpret_cast<const M*>(memory)));
+  });
 }
 
 template <class T, class M> void convert(T* out, const M* in, std::int64_t n) {
