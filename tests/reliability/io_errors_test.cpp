@@ -91,7 +91,7 @@ bool save_tfjs_with_error(const std::string& folder, int n) {
       CHECK(error.kind() == ErrorKind::io);
     }
   }
-  const float number = load_model(path)->get_weights().front().at(0);
+  const double number = load_model(path)->get_weights().front().at(0);
   CHECK((number == 2 || (failed && number == 1)));
   return calls >= n;
 }
