@@ -91,7 +91,8 @@ class FileReplacement {
 
   /// The file, until commit().
   FileSink& file() { return *file_; }
-  /// Completes the file and gives it its name. Throws Error(io), and then nothing is left of it.
+  /// Completes the file and gives it its name. Throws Error(io), and then nothing is left of it; unless the error is
+  /// that of its folder, after it has got its name.
   void commit();
 
  private:
