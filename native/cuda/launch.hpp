@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "cuda/kernel.hpp"
 #include "cuda/runtime.hpp"
 #include "etude/base/dtype.hpp"
@@ -9,10 +11,12 @@
 
 namespace etude::cuda {
 
-/// The address of an operand; null for one that is not used.
+/// The address of an operand; null for one that is not used. Launches are also counted without memory, with null as the
+/// address of each space, so the sum is one of integers.
 template <class T> T* at(Addresses addresses, const Operand& operand) {
   if (operand.space < 0) return nullptr;
-  return reinterpret_cast<T*>(addresses[static_cast<std::size_t>(operand.space)] + operand.offset);
+  const auto space = reinterpret_cast<std::uintptr_t>(addresses[static_cast<std::size_t>(operand.space)]);
+  return reinterpret_cast<T*>(space + static_cast<std::uintptr_t>(operand.offset));
 }
 
 /// Calls body with a float or a double, depending on the dtype.
