@@ -32,13 +32,19 @@ std::vector<Value> values_in(const val& value, const Where& where, bool gaps) {
   return result;
 }
 
-/// Puts the names of an object to `names`. Single outputs may have no weights.
+/// One Value, or those in lists and objects.
+Outputs outputs_in(const val& value, const Where& where, bool gaps) {
+  if (!is_dictionary(value) && !value.isArray()) return from_js<Value>(value, where);
+  Flat values = flat(value);
+  return {values_in(values.values, where, gaps), std::move(values.names)};
+}
+
+/// Puts the names of an object to `names`. An output without weights has null.
 std::vector<Value> values_from_js(const val& value, const Where& where, std::vector<std::string>& names) {
   if (value.isUndefined() || value.isNull()) return {};
-  if (!is_dictionary(value) && !value.isArray()) return {from_js<Value>(value, where)};
-  Flat given = flat(value);
-  names = std::move(given.names);
-  return values_in(given.values, where, true);
+  const Outputs values = outputs_in(value, where, true);
+  names = values.names();
+  return values;
 }
 
 /// The object of web whose functions it calls; undefined if there is none.
@@ -287,11 +293,7 @@ val Conversion<std::vector<Value>>::to(const std::vector<Value>& values) {
   return result;
 }
 
-Outputs Conversion<Outputs>::from(const val& value, const Where& where) {
-  if (!is_dictionary(value) && !value.isArray()) return from_js<Value>(value, where);
-  Flat values = flat(value);
-  return {from_js<std::vector<Value>>(values.values, where), std::move(values.names)};
-}
+Outputs Conversion<Outputs>::from(const val& value, const Where& where) { return outputs_in(value, where, false); }
 val Conversion<Outputs>::to(const Outputs& outputs) {
   if (outputs.names().empty() && outputs.size() == 1) return to_js(outputs.front());
   const val list = to_js<std::vector<Value>>(outputs);

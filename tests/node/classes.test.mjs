@@ -13,7 +13,7 @@ const probabilities = () => et.sequential([et.layers.dense({ units: 1, activatio
 /** Names whose targets are class indices, or lists of them. */
 const ofClasses = /^(sparse|categoricalGeneralized|ctc)/;
 
-/** Without an example: what needs a function, and RemoteMonitor, which needs HTTP. */
+/** Without an example: those outside the table of classes, those that need a function, and RemoteMonitor, which needs HTTP. */
 const withoutExample = { layers: ['inputLayer', 'lambda'], callbacks: ['learningRateScheduler', 'remoteMonitor', 'lambda'] };
 
 test('every class is created by its documented example, and again from its config', () => {

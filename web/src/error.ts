@@ -31,7 +31,7 @@ const allThrown = new WeakSet<object>();
 export class Thrown {
   readonly error: unknown;
   constructor(error: unknown) {
-    // WebAssembly cannot throw null.
+    // V8 traps when WebAssembly rethrows null.
     this.error = error ?? new EtudeError(`[throw] ${error} - expected an error - throw an Error.`, 'value');
     allThrown.add(this);
   }

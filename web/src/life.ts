@@ -53,8 +53,9 @@ export class Life {
         try {
           if (!this.#over()) within(() => this.module.settle(id, fulfilled, value));
         } catch (error) {
-          // An exception that unwound C++: its loop will not end. After a trap, the waiting callers were notified already.
-          if (!this.#over()) this.#reject(() => error);
+          // After a trap the waiting callers were rejected already. Another exception that unwound C++ stopped a loop. It is
+          // not known whose, so all callers are rejected.
+          if (!this.#over() && !this.#reject(() => error)) throw error;
         }
       };
       promise.then(settle(true), settle(false));
@@ -82,10 +83,12 @@ export class Life {
     this.#reject(why);
   }
 
-  /** Ends the waiting of all callers. */
-  #reject(why: () => unknown): void {
+  /** Rejects the promises of all waiting callers. Returns whether there were any. */
+  #reject(why: () => unknown): boolean {
+    const some = this.#waiting.size > 0;
     for (const reject of this.#waiting) reject(why());
     this.#waiting.clear();
+    return some;
   }
 
   #over(): boolean {

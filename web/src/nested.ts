@@ -22,7 +22,7 @@ const isPlain = (value: unknown): value is Record<string, unknown> =>
 /** Whether it is an array whose rows are provided on demand, which may be a plain object. */
 const isLazy = (value: object) => 'shape' in value && 'dtype' in value && 'slice' in value;
 
-/** Lists and objects may contain themselves. */
+/** Throws Error(value) for lists and objects that are nested too deep, for example because one contains itself. */
 function notTooDeep(depth: number): true {
   if (depth > 100) fail('value', 'nested', 'lists and objects nested more than 100 deep - expected at most 100 - check whether one contains itself.');
   return true;
@@ -43,7 +43,7 @@ export function copied(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((each) => copied(each, depth + 1));
   if (isPlain(value) && !isLazy(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, copied(each, depth + 1)]));
-  void (value as { then?: unknown }).then;
+  void (value as { then?: unknown }).then; // C++ reads it, to find promises
   return value;
 }
 

@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #endif
 
+#include "etude/base/detail/converted.hpp"
+
 namespace etude {
 namespace {
 
@@ -31,16 +33,6 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
   if (aligned == large_page) madvise(memory, bytes, MADV_HUGEPAGE);  // only a hint
 #endif
   return {memory, [aligned](std::byte* p) { ::operator delete(p, std::align_val_t{aligned}); }};
-}
-
-/// A number as an element, as kernels convert it: integers are those of 32 bits, without fractions; NaN and numbers
-/// beyond them become the lowest. Bytes are the last bits of these.
-template <class T> T number_as(double x) {
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>)
-    return static_cast<T>(x > -0x1p31 && x < 0x1p31 ? static_cast<std::int32_t>(x)
-                                                    : std::numeric_limits<std::int32_t>::lowest());
-  else
-    return static_cast<T>(x);
 }
 
 }  // namespace
@@ -139,7 +131,14 @@ Tensor Tensor::astype(DType dtype) const {
 }
 
 void write_numbers(std::span<const double> numbers, DType dtype, std::byte* out) {
-  visit_dtype(dtype, [&]<class T>(T) { std::ranges::transform(numbers, reinterpret_cast<T*>(out), number_as<T>); });
+  visit_dtype(dtype, [&]<class T>(T) {
+    std::ranges::transform(numbers, reinterpret_cast<T*>(out), [](double x) {
+      if constexpr (std::is_same_v<T, std::uint8_t>)
+        return static_cast<T>(converted<std::int32_t>(x));  // the last bits of the integer
+      else
+        return converted<T>(x);
+    });
+  });
 }
 
 }  // namespace etude

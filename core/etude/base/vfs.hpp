@@ -91,8 +91,8 @@ class FileReplacement {
 
   /// The file, until commit().
   FileSink& file() { return *file_; }
-  /// Completes the file and gives it its name. Throws Error(io), and then nothing is left of it; unless the error is
-  /// that of its folder, after it has got its name.
+  /// Completes the file and gives it its name. Throws Error(io). Then nothing is left of the file, unless it has its
+  /// name already and only the folder could not be synchronized.
   void commit();
 
  private:

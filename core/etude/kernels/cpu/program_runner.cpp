@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <numeric>
 #include <type_traits>
 #include <vector>
 
+#include "etude/base/detail/converted.hpp"
 #include "etude/base/tensor.hpp"
 
 namespace etude::cpu {
@@ -78,14 +78,6 @@ template <class Visitor> void visit_both(Lane lane, DType dtype, Visitor&& visit
     else
       visit_lane(lane, [&]<class T>(T element) { visit(element, memory); });
   });
-}
-
-/// Values outside the range of int32, and NaN, become its lowest value on every target: it is no valid label or index.
-template <class T, class M> T converted(M x) {
-  if constexpr (std::is_same_v<T, std::int32_t> && std::is_floating_point_v<M>)
-    return x > M(-0x1p31) && x < M(0x1p31) ? static_cast<T>(x) : std::numeric_limits<T>::lowest();
-  else
-    return static_cast<T>(x);
 }
 
 void fill(std::byte* reg, Lane lane, double value, std::int64_t n) {

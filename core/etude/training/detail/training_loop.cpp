@@ -53,12 +53,12 @@ TrainingLoop::~TrainingLoop() {
   try {
     model_.reset_metrics();
   } catch (...) {
-    // Of a custom metric. The other variables still get the values of the outer loop.
+    // A destructor cannot throw. A custom metric failed; the variables of all metrics are restored below.
   }
   try {
     for (auto& [variable, value] : lent_) variable.assign(value);
   } catch (...) {
-    // As above.
+    // A destructor cannot throw. The next step on that device fails with the same error.
   }
 }
 
