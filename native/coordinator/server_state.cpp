@@ -95,14 +95,19 @@ void ServersClient::divide_slot(const std::string& name, const Tensor& slot, std
 }
 
 void ServersClient::restore(const NamedTensors& state) {
-  NamedTensors values;
-  for (const auto& [name, tensor] : state)
-    if (!name.starts_with(prefix)) values[name] = tensor;
+  NamedTensors values, slots_by_name;
+  for (const auto& [name, tensor] : state) {
+    // A variable's own name may begin with the prefix.
+    const bool is_slot = name.starts_with(prefix) && !layouts_.contains(name);
+    if (is_slot)
+      slots_by_name[name.substr(prefix.size())] = tensor;
+    else
+      values[name] = tensor;
+  }
   assign(values);
   call([&] {
     std::vector<Named> slots(connections_.size());
-    for (const auto& [name, tensor] : state)
-      if (name.starts_with(prefix)) divide_slot(name.substr(prefix.size()), tensor, slots);
+    for (const auto& [name, tensor] : slots_by_name) divide_slot(name, tensor, slots);
     std::vector<kj::Promise<capnp::Response<schema::Task::RestoreSlotsResults>>> calls;
     for (std::size_t server = 0; server < slots.size(); ++server) {
       auto request = connections_[server]->task().restoreSlotsRequest(capnp::MessageSize{words_of(slots[server]), 0});

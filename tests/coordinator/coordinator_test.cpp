@@ -315,6 +315,20 @@ TEST_CASE("ServerVariables: servers apply their optimizer to pushed gradients, p
   for (std::size_t process = 1; process < 5; ++process) CHECK(reports[process] == "ended");
 }
 
+TEST_CASE("ServerVariables: the state of variables whose names begin with \"optimizer/\" is restored",
+          "[coordinator]") {
+  const Reports reports = run_cluster(1, 1, [](ClusterCoordinator& coordinator) {
+    ServerVariables& variables = coordinator.variables();
+    variables.create({{"optimizer/kernel", number(1)}, {"optimizer/bias", number(2)}});
+    const NamedTensors state = variables.state();
+    variables.assign({{"optimizer/kernel", number(7)}, {"optimizer/bias", number(8)}});
+    variables.restore(state);
+    const NamedTensors values = variables.pull();
+    return text_of({values.at("optimizer/kernel"), values.at("optimizer/bias")});
+  });
+  CHECK(reports[0] == "1 2");
+}
+
 TEST_CASE("ClusterCoordinator: a parameter server that ends is an UnavailableError at once, in every later call",
           "[coordinator]") {
   const Reports reports = run_cluster(

@@ -1,6 +1,9 @@
 // Bad input: each is an EtudeError with what came, what was expected and what to do; the module stays usable.
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
 import * as et from 'etude-ml';
 import { assertError, mse, signsOf, summing, twoDense, waves, weightsOf } from './support.mjs';
 
@@ -112,6 +115,49 @@ test('the place of an error has its JavaScript name', async () => {
   await assertError(() => model.save('there://x'), 'value', '[Model.save] ', 'a page keeps files after openFiles().');
   const own = et.layers.dense({ units: 1, name: 'my_own' });
   await assertError(() => et.sequential([own], { name: 'my_model' }).predict(waves([2]), quiet), 'shape', '"my_own"');
+});
+
+test('an argument of another type is refused by each function: null, undefined, a string', async () => {
+  await assertError(() => et.model(), 'value', '[model] undefined - expected an object of options');
+  await assertError(() => et.model(null), 'value', '[model] null');
+  await assertError(() => et.configure(null), 'value', '[configure] null');
+  await assertError(() => et.modelFromJson(model.toJson(), null), 'value', '[modelFromJson] null');
+  await assertError(() => new (class Own extends et.Layer {})(null), 'value', '[Layer] null');
+  await assertError(() => et.cloneModel(null), 'value', '[cloneModel] null - expected a Model');
+  await assertError(() => et.cloneModel(model, 'x'), 'value', '[cloneModel] "x" as cloneFunction - expected a function');
+  await assertError(() => et.modelToDot(undefined), 'value', '[modelToDot] undefined - expected a Model');
+  await assertError(() => et.plotModel(null), 'value', '[modelToDot] null - expected a Model');
+  await assertError(() => new et.Tensor(), 'data', '[tensor] undefined - expected a Float32Array');
+  await assertError(() => new et.Tensor(new Float32Array(2)), 'shape', '[tensor] undefined as the shape');
+  await assertError(() => x.reshape(null), 'shape', '[tensor] null as the shape');
+  await assertError(() => x.slice(Symbol('first')), 'value', '[Tensor.slice] rows Symbol(first) to 8');
+  await assertError(() => x.slice(0.5), 'value', '[Tensor.slice] rows 0.5 to 8');
+  await assertError(() => et.data.gunzip(), 'value', '[gunzip] undefined - expected a Uint8Array');
+  await assertError(() => et.data.gunzip(new Uint8Array(1), null), 'value', '[gunzip] null - expected an object of options');
+  await assertError(() => et.data.fromGenerator(null), 'value', '[data.fromGenerator] null - expected a function');
+  await assertError(() => et.data.toArray(et.data.fromGenerator(() => {})), 'data', '[data] undefined - expected a generator');
+});
+
+test('a sparse array of 2^32 - 1 entries is refused', async () => {
+  const sparse = new Array(2 ** 32 - 1);
+  for (const options of [{ loss: sparse }, { loss: 'mse', metrics: sparse }]) await assertError(() => twoDense().compile(options), 'value', 'a list of 4294967295 - expected at most');
+  await assertError(() => model.predict(sparse, quiet), 'value', 'a list of 4294967295 - expected at most');
+});
+
+test('results of user code of another type are refused', async () => {
+  const counts = { state: () => ({ count: 1n }), restore() {} };
+  const folder = mkdtempSync(join(tmpdir(), 'etude-errors-'));
+  after(() => rmSync(folder, { recursive: true }));
+  const backup = et.callbacks.backupAndRestore({ backupDir: folder });
+  await assertError(() => fit({ callbacks: [counts, backup] }), 'value', '[state] an object with count that is not JSON', 'BigInt');
+  const log = et.callbacks.csvLogger({ filename: 'log.csv', open: () => ({}) });
+  await assertError(() => fit({ callbacks: [log] }), 'value', '[open] an object with nothing without append - expected');
+});
+
+test('a tensor whose array was transferred to a worker is refused', async () => {
+  const sent = new et.Tensor(new Float32Array(24), [8, 3]);
+  structuredClone(sent.data, { transfer: [sent.data.buffer] });
+  await assertError(() => model.predict(sent, quiet), 'state', '[Tensor] shape [8,3], whose array was transferred');
 });
 
 test('a tensor whose data are not of its dtype is refused', async () => {

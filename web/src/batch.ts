@@ -64,6 +64,8 @@ export class ItemIterator<Item, Made> {
   readonly #iterator: Iterator<Item> | AsyncIterator<Item>;
   readonly #made: (result: IteratorResult<Item>) => Made | null;
   constructor(items: Iterable<Item> | AsyncIterable<Item>, make: (item: Item) => Made) {
+    if (typeof items !== 'object' || items === null || !(Symbol.asyncIterator in items || Symbol.iterator in items))
+      fail('data', 'data', `${describe(items)} - expected a generator, or another iterable - return one.`);
     this.#iterator = Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : items[Symbol.iterator]();
     this.#made = (result) => (result.done ? null : make(result.value));
   }

@@ -1,3 +1,4 @@
+import { describe, fail } from './error.js';
 import type { Callback as NativeCallback } from './etude.mjs';
 import type { Model } from './model.js';
 import type { Tensor } from './tensor.js';
@@ -67,8 +68,15 @@ export function assign(callback: object, name: string, value: unknown): void {
 }
 
 /** The callback's state; undefined if it has none. */
-export const stateOf = (callback: Hooks) =>
-  typeof callback.state === 'function' && typeof callback.restore === 'function' ? JSON.stringify(callback.state()) : undefined;
+export function stateOf(callback: Hooks): string | undefined {
+  if (typeof callback.state !== 'function' || typeof callback.restore !== 'function') return undefined;
+  const state = callback.state();
+  try {
+    return JSON.stringify(state);
+  } catch (error) {
+    return fail('value', 'state', `${describe(state)} that is not JSON (${(error as Error).message}) - expected numbers, texts, lists and objects - return these.`);
+  }
+}
 export function restoreState(callback: Hooks, state: string): void {
   callback.restore?.(JSON.parse(state));
 }

@@ -1,5 +1,5 @@
 import { BatchIterator, ItemIterator, asBatch, asNamed, type BatchGenerator, type BatchLike, type DatasetElement } from './batch.js';
-import { describe, fail } from './error.js';
+import { checkOptions, describe, fail } from './error.js';
 import type { Dataset } from './etude.mjs';
 import { asLazyArray, isLazyArray, type LazyArray, type Columns } from './kinds.js';
 import { led, module, outcome, ready } from './module.js';
@@ -26,7 +26,10 @@ function lazyOnes(column: unknown): LazyArray[] | undefined {
 }
 
 /** The elements of a generator, possibly asynchronous. `make` is called again for every epoch. */
-export const fromGenerator = (make: () => BatchGenerator): Dataset => module.data_fromIterators(() => new BatchIterator(make()));
+export function fromGenerator(make: () => BatchGenerator): Dataset {
+  if (typeof make !== 'function') fail('value', 'data.fromGenerator', `${describe(make)} - expected a function that makes a generator - pass it.`);
+  return module.data_fromIterators(() => new BatchIterator(make()));
+}
 
 /** The numbers begin, begin + step, … before end; or 0, 1, … before `begin` if it is the only argument. */
 export const range = (begin: number, end?: number, step = 1): Dataset =>
@@ -112,6 +115,8 @@ export interface GunzipOptions {
 
 /** Expands gzipped bytes. */
 export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}, where = 'gunzip'): Promise<Uint8Array> {
+  if (!(bytes instanceof Uint8Array)) fail('value', where, `${describe(bytes)} - expected a Uint8Array - pass one.`);
+  checkOptions(options, where);
   const limit = options.limit ?? Math.max(100 * bytes.length, 2 ** 20);
   let size = 0;
   const counted = new TransformStream<Uint8Array, Uint8Array>({

@@ -43,6 +43,11 @@ export const isThrown = (value: unknown): value is Thrown => allThrown.has(value
 const retired = new WeakSet<object>();
 export const retire = (member: object): void => void retired.add(member);
 
+/** Throws EtudeError "value" unless it is an object. */
+export function checkOptions(given: unknown, where: string): void {
+  if (typeof given !== 'object' || given === null) fail('value', where, `${describe(given)} - expected an object of options - pass one.`);
+}
+
 /** A short text for messages. */
 export function describe(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);

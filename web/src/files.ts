@@ -1,3 +1,4 @@
+import { describe, fail } from './error.js';
 import type { Mirror } from './mirror.js';
 
 /** A file that is written by appending: the result of the option `open` of callbacks. Its functions are synchronous. */
@@ -18,14 +19,18 @@ export interface SystemFile extends FileSink {
 }
 
 /** A file in the module's form: functions that need no `this`. */
-export const asFile = (file: FileSink | SystemFile) => ({
-  append: (bytes: Uint8Array) => file.append(bytes),
-  overwrite: (at: number, bytes: Uint8Array) => (file as SystemFile).overwrite(at, bytes),
-  flush: () => file.flush?.(),
-  sync: () => (file.sync ? file.sync() : file.flush?.()),
-  close: () => file.close?.(),
-  empty: file.empty ?? true,
-});
+export function asFile(file: FileSink | SystemFile) {
+  if (typeof (file as FileSink | undefined)?.append !== 'function')
+    fail('value', 'open', `${describe(file)} without append - expected an object with the function append(bytes) - return one.`);
+  return {
+    append: (bytes: Uint8Array) => file.append(bytes),
+    overwrite: (at: number, bytes: Uint8Array) => (file as SystemFile).overwrite(at, bytes),
+    flush: () => file.flush?.(),
+    sync: () => (file.sync ? file.sync() : file.flush?.()),
+    close: () => file.close?.(),
+    empty: file.empty ?? true,
+  };
+}
 
 /**
  * The module's operations on files, all synchronous, by functions that need no `this`. core/etude/base/vfs.hpp

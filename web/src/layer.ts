@@ -1,4 +1,4 @@
-import { fail } from './error.js';
+import { checkOptions, fail } from './error.js';
 import type * as native from './etude.mjs';
 import { LayerBase, layersIn, linkTo } from './layer_base.js';
 import { module } from './module.js';
@@ -58,6 +58,7 @@ export abstract class Layer extends LayerBase {
   /** Options: its name, dtype and whether it is trained. */
   constructor(given: options.CustomLayerOptions = {}) {
     super();
+    checkOptions(given, 'Layer');
     const { className, name } = this.constructor as { className?: string; name: string };
     const handle = module.layer_custom(className ?? (name || 'Layer'), given, linkTo<Layer>(this, Layer.#find), false) as native.Layer;
     this.handle = handle;

@@ -1,4 +1,5 @@
 /** The functions that make models from files and descriptions. */
+import { checkOptions } from './error.js';
 import type * as native from './etude.mjs';
 import type { Files, LaterFiles, Within } from './files.js';
 import { Model } from './model.js';
@@ -49,6 +50,8 @@ export function loadStringLayers(source: string | ModelSource): Record<string, n
  * A model from the description of toJson, of Keras, or of the model.json of a TensorFlow.js layers model, with new weights.
  * It is compiled if the description says how.
  */
-export function modelFromJson(text: string, { customObjects }: ModelFromJsonOptions = {}): Model {
+export function modelFromJson(text: string, options: ModelFromJsonOptions = {}): Model {
+  checkOptions(options, 'modelFromJson');
+  const { customObjects } = options;
   return new Model(() => withCustomObjects(customObjects, () => module.model_fromJson(text)), {});
 }

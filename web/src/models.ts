@@ -1,8 +1,13 @@
 /** The functions that make models: from layers and from other models. */
+import { checkOptions, describe, fail } from './error.js';
 import type * as native from './etude.mjs';
 import { Model, type LayerLike } from './model.js';
 import { module } from './module.js';
 import type * as options from './options.mjs';
+
+function handleOf(model: unknown, where: string): native.Layer {
+  return model instanceof Model ? model.handle : fail('value', where, `${describe(model)} - expected a Model - pass one.`);
+}
 
 /**
  * A model of the same structure with new layers and new weights, not compiled. Each layer of the clone is the result of
@@ -10,7 +15,10 @@ import type * as options from './options.mjs';
  * made by sequential(), or by model() from inputs and outputs.
  */
 export function cloneModel(model: Model, cloneFunction?: (layer: LayerLike) => LayerLike): Model {
-  return new Model(() => module.cloneModel(model.handle, cloneFunction), {});
+  if (cloneFunction !== undefined && typeof cloneFunction !== 'function')
+    fail('value', 'cloneModel', `${describe(cloneFunction)} as cloneFunction - expected a function from a layer to a layer - pass one.`);
+  const handle = handleOf(model, 'cloneModel');
+  return new Model(() => module.cloneModel(handle, cloneFunction), {});
 }
 
 /**
@@ -18,7 +26,7 @@ export function cloneModel(model: Model, cloneFunction?: (layer: LayerLike) => L
  * tensor between two layers.
  */
 export function modelToDot(model: Model, options: options.ModelToDotOptions = {}): string {
-  return module.modelToDot(model.handle, options);
+  return module.modelToDot(handleOf(model, 'modelToDot'), options);
 }
 
 /** An input as the first layer of a sequential model, which is then built at once. */
@@ -46,6 +54,7 @@ export function sequential(layers: (LayerLike | native.SymbolicTensor)[] = [], o
  * it.
  */
 export function model(options: (options.FunctionalOptions | options.ModelOptions) & ThisType<Model>): Model {
+  checkOptions(options, 'model');
   if ('inputs' in options) return new Model((link) => module.model_functional(options, link), options);
   return new Model((link) => module.model_free(options as options.ModelOptions, link), options);
 }

@@ -2,7 +2,7 @@
 import { asBatch, itemsOf } from './batch.js';
 import { builds, isLite } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
-import { EtudeError, describe, fail, isThrown, nativeError } from './error.js';
+import { EtudeError, checkOptions, describe, fail, isThrown, nativeError } from './error.js';
 import type { MainModule, SymbolicTensor } from './etude.mjs';
 import { asFile, type Files } from './files.js';
 import { asData } from './kinds.js';
@@ -87,6 +87,7 @@ let files: Files | undefined;
 
 /** Sets the module's address and the build to load. Call it before the module is loaded, or before et.reload(). */
 export function configure(given: Configuration): void {
+  checkOptions(given, 'configure');
   const { wasm, parts, build, threads, ...others } = given;
   for (const name of Object.keys(others))
     fail('value', 'configure', `unknown option "${name}" - expected some of: wasm, parts, build, threads - check its spelling.`);

@@ -1,4 +1,4 @@
-import { fail } from './error.js';
+import { fail, nativeError } from './error.js';
 
 /** A value, or lists and objects of values, of any depth: `{ image, meta: { age, sizes: [s, t] } }`. */
 export type Nested<T> = T | readonly Nested<T>[] | { readonly [name: string]: Nested<T> };
@@ -28,6 +28,11 @@ function notTooDeep(depth: number): true {
   return true;
 }
 
+/** Throws EtudeError "value" for lists with more entries than any model has inputs, outputs, losses or metrics. */
+function notLonger(length: number, most: number): void {
+  if (length > most) throw nativeError(`[nested] a list of ${length} - expected at most ${most} - pass a typed array, if these are numbers.`, 'value');
+}
+
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value) && !ArrayBuffer.isView(value);
 /** Whether it is a list of arrays, rather than an array as nested lists of numbers. */
 const isListOfArrays = (value: unknown, depth = 0): value is unknown[] =>
@@ -54,6 +59,7 @@ export function flatten(value: unknown, isList: (value: unknown) => value is unk
   let isNested = false;
   const add = (each: unknown, path: string, depth: number): void => {
     const inside = (part: string | number) => (depth ? `${path}/${part}` : `${part}`);
+    if (Array.isArray(each)) notLonger(each.length, 2 ** 27); // longer ones are sparse: isList would visit each index
     const dict = isPlain(each) && !isLazy(each) ? Object.keys(each).sort() : undefined;
     const count = dict?.length ?? (isList(each) ? each.length : -1);
     if (depth ? count < 1 : count < 0) {
@@ -63,6 +69,7 @@ export function flatten(value: unknown, isList: (value: unknown) => value is unk
     }
     if (depth || dict) isNested = true;
     notTooDeep(depth);
+    notLonger(count, 1e6);
     if (dict) for (const key of dict) add((each as Record<string, unknown>)[key], inside(partOf(key)), depth + 1);
     else for (let i = 0; i < count; ++i) add((each as unknown[])[i], inside(i), depth + 1);
   };

@@ -21,7 +21,7 @@ export class Tensor {
     shape: readonly number[],
     readonly dtype: TensorDType = data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'uint8',
   ) {
-    this.shape = fitted(shape, data.length);
+    this.shape = fitted(shape, lengthOf(data));
   }
 
   get size(): number {
@@ -36,8 +36,8 @@ export class Tensor {
   /** A view of rows begin … end - 1 of the first axis. */
   slice(begin: number, end: number = this.shape[0] ?? 0): Tensor {
     const [rows, ...rest] = this.shape;
-    if (rows === undefined || !(begin >= 0 && begin <= end && end <= rows))
-      fail('value', 'Tensor.slice', `rows ${begin} to ${end} of shape [${this.shape}] - expected 0 ≤ begin ≤ end ≤ ${rows ?? 0} - check the bounds.`);
+    if (rows === undefined || !Number.isInteger(begin) || !Number.isInteger(end) || !(begin >= 0 && begin <= end && end <= rows))
+      fail('value', 'Tensor.slice', `rows ${describe(begin)} to ${describe(end)} of shape [${this.shape}] - expected 0 ≤ begin ≤ end ≤ ${rows ?? 0} - check the bounds.`);
     const row = sizeOf(rest);
     return new Tensor(this.data.subarray(begin * row, end * row), [end - begin, ...rest], this.dtype);
   }
@@ -63,6 +63,8 @@ export class Tensor {
 
   /** The bytes of `data`. */
   get bytes(): Uint8Array {
+    if (this.data.length !== sizeOf(this.shape))
+      fail('state', 'Tensor', `shape [${this.shape}], whose array was transferred or resized - expected an array that stays - make the Tensor of a copy.`);
     return new Uint8Array(this.data.buffer, this.data.byteOffset, this.data.byteLength);
   }
 
@@ -92,8 +94,14 @@ function converted(values: ArrayBufferView): TensorData {
   fail('dtype', 'tensor', `${describe(values)} - expected a typed array of floats, or of integers below 2^31 - convert it.`);
 }
 
+function lengthOf(data: unknown): number {
+  if (data instanceof Float32Array || data instanceof Int32Array || data instanceof Uint8Array) return data.length;
+  fail('data', 'tensor', `${describe(data)} - expected a Float32Array, an Int32Array or a Uint8Array - use et.tensor(data, shape), which converts.`);
+}
+
 /** `shape` with -1 computed, if it has `size` elements. */
 function fitted(shape: readonly number[], size: number): readonly number[] {
+  if (!isList(shape)) fail('shape', 'tensor', `${describe(shape)} as the shape - expected an array of extents - pass one.`);
   const known = sizeOf(shape.filter((extent) => extent !== -1));
   const result = shape.map((extent) => (extent === -1 && known > 0 ? size / known : extent));
   if (!result.every((extent) => Number.isInteger(extent) && extent >= 0) || sizeOf(result) !== size)
