@@ -1,6 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <cmath>
+#include <limits>
 
 #include "etude/etude.hpp"
 #include "support.hpp"
@@ -66,6 +67,42 @@ TEST_CASE("activations: far from 0 their values and gradients are finite", "[act
     CHECK(std::isfinite(y));
   const auto apply = [&](Value v, Value) { return activations::get(name)(v); };
   for (const double dx : gradient_at(x, x, apply)) CHECK(std::isfinite(dx));
+}
+
+TEST_CASE("sparse_categorical_crossentropy ignores a class of sequences of one step, in the loss and in the metric",
+          "[losses]") {
+  const Tensor labels = tensor_of({3, 1}, DType::int32, {1, 0, 2});
+  const Tensor p = tensor_of({3, 1, 3}, DType::float32, {.2, .5, .3, .2, .5, .3, .2, .5, .3});
+  const double expected = 0.9485599994659424;  // Keras 3.15.1 with JAX; the metric is 0.6323733
+  const LossPtr loss = losses::sparse_categorical_crossentropy({.ignore_class = 0});
+  CHECK(std::abs(testing::run({labels, p}, [&](std::span<const Value> v) { return (*loss)(v[0], v[1]); }).item() -
+                 expected) < 1e-6);
+  Sequential model({layers::rescaling({.scale = 1})});
+  model.compile({.loss = loss, .metrics = {metrics::sparse_categorical_crossentropy({.ignore_class = 0})}});
+  CHECK(std::abs(model.evaluate(p, labels, {.verbose = 0})["sparse_categorical_crossentropy"] - expected * 2 / 3) <
+        1e-6);
+}
+
+TEST_CASE("elu, selu and celu have the gradient of their lower branch at 0, as in JAX", "[activations]") {
+  const Tensor zero = tensor_of({1}, DType::float64, {0});
+  const auto at_zero = [&](auto function) {
+    return gradient_at(zero, zero, [&](Value x, Value) { return function(x); }).front();
+  };
+  CHECK(at_zero([](Value x) { return activations::elu(x, {.alpha = 0.5}); }) == 0.5);
+  CHECK(std::abs(at_zero(activations::selu) - 1.7580993408473766) < 1e-12);
+  CHECK(at_zero([](Value x) { return activations::celu(x, {}); }) == 1);
+}
+
+TEST_CASE("relu6 and relu of minus infinity are 0, and of NaN NaN", "[activations]") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Tensor x = tensor_of({3}, DType::float32, {-infinity, infinity, std::nan("")});
+  const auto expect = [&](const Tensor& y, double most) {
+    CHECK(numbers(y)[0] == 0);
+    CHECK(numbers(y)[1] == most);
+    CHECK(std::isnan(numbers(y)[2]));
+  };
+  expect(testing::run({x}, [](std::span<const Value> v) { return activations::relu6(v[0]); }), 6);
+  expect(testing::run({x}, [](std::span<const Value> v) { return (*layers::relu())(v[0]); }), infinity);
 }
 
 TEST_CASE("gelu's approximation is close to gelu, but not equal", "[activations]") {

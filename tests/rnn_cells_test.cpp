@@ -58,12 +58,57 @@ Tensor masked(Layer& layer, const Tensor& x, const std::vector<double>& mask) {
              [&](Values v) { return layer(v[0].with_mask(v[1])); });
 }
 
+/// h = tanh(x + h · U · V): a kernel of low rank, which each step multiplies.
+class LowRank : public RnnCell {
+ public:
+  LowRank() : RnnCell("LowRank") {
+    u_ = add("u", {3, 1}, {0.5, -0.25, 0.75});
+    v_ = add("v", {1, 3}, {-1, 0.5, 0.25});
+  }
+  std::vector<Shape> state_shapes(const Shape& x) const override { return {{x[0], 3}}; }
+  Step step(Value x, const std::vector<Value>& states, bool) override {
+    const Value h = ops::tanh(x + ops::matmul(states[0], ops::matmul(value_of(u_), value_of(v_))));
+    return {h, {h}};
+  }
+  Variable u_, v_;
+
+ private:
+  static Variable add(const char* name, const Shape& shape, const std::vector<double>& values) {
+    return Variable(name, tensor_of(shape, DType::float32, values));
+  }
+};
+
 /// Step `t` of x [batch, steps, features].
 Tensor step_of(const Tensor& x, std::int64_t t) {
   return run({x}, [&](Values v) { return ops::squeeze(ops::slice(v[0], 1, t, 1), 1); });
 }
 
 }  // namespace
+
+TEST_CASE("a step may multiply variables by each other: their gradients are those of the unrolled loop",
+          "[layers][recurrent]") {
+  const auto cell = std::make_shared<LowRank>();
+  const LayerPtr rnn = layers::rnn({.cell = cell});
+  Random random = draws(5);
+  const Tensor x = random_tensor(random, {2, 4, 3}, DType::float32);
+  const auto gradients_of = [&](const std::function<Value(Value)>& last) {
+    std::vector<double> all;
+    for (const Variable& variable : {cell->u_, cell->v_})
+      for (const double number : numbers(run({x}, [&](Values v) {
+             return gradients(ops::sum(ops::square(last(v[0]))), std::vector<Variable>{variable}).front();
+           })))
+        all.push_back(number);
+    return all;
+  };
+  const auto unrolled = [&](Value all) {
+    Value h = ops::zeros({2, 3}, DType::float32);
+    for (std::int64_t t = 0; t < 4; ++t) h = cell->step(ops::squeeze(ops::slice(all, 1, t, 1), 1), {h}, true).output;
+    return h;
+  };
+  const std::vector<double> expected = gradients_of(unrolled);
+  CHECK(std::ranges::all_of(expected, [](double number) { return std::abs(number) > 1e-3; }));
+  CHECK(difference(gradients_of([&](Value all) { return (*rnn)(all, true); }), expected, {.atol = 1e-5}).empty());
+}
 
 TEST_CASE("RNN over a cell computes what the recurrent layer of that cell does", "[layers][recurrent]") {
   for (const std::string& name : cells)

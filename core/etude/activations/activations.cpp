@@ -22,8 +22,11 @@ Activation::Function get(const std::string& name) {
 }
 
 Value relu(Value x, const ReluOptions& options) {
-  const Value threshold = ops::scalar(options.threshold, x);
-  const Value y = ops::where(ops::less(threshold, x), x, (x - threshold) * options.negative_slope);
+  const auto sloped = [&] {
+    const Value threshold = ops::scalar(options.threshold, x);
+    return ops::where(ops::less(threshold, x), x, (x - threshold) * options.negative_slope);
+  };
+  const Value y = options.threshold == 0 && options.negative_slope == 0 ? ops::relu(x) : sloped();
   return options.max_value ? ops::minimum(y, ops::scalar(*options.max_value, y)) : y;
 }
 
@@ -33,10 +36,12 @@ Value leaky_relu(Value x, const LeakyReluOptions& options) {
 
 Value relu6(Value x) { return relu(x, {.max_value = 6}); }
 
-// Positive x are replaced by 0 before exp: where exp(x) overflows, its gradient would be 0 · infinity.
+// Positive x are replaced by 0 before exp: where exp(x) overflows, its gradient would be 0 · infinity. At 0 the
+// gradient is alpha, because there x is not replaced.
 Value elu(Value x, const EluOptions& options) {
-  const Value zero = ops::scalar(0, x), below = (ops::exp(ops::minimum(x, zero)) - 1.0) * options.alpha;
-  return ops::where(ops::less(zero, x), x, below);
+  const Value zero = ops::scalar(0, x), above = ops::less(zero, x);
+  const Value below = (ops::exp(ops::where(above, zero, x)) - 1.0) * options.alpha;
+  return ops::where(above, x, below);
 }
 
 Value selu(Value x) { return elu(x, {.alpha = 1.6732632423543772}) * 1.0507009873554805; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -77,7 +78,10 @@ struct Program {
   struct Immediate {
     double value;
     Lane lane;
-    friend bool operator==(const Immediate&, const Immediate&) = default;
+    /// By the number's bits: NaN equals itself, and -0 is not 0.
+    friend bool operator==(const Immediate& a, const Immediate& b) {
+      return std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value) && a.lane == b.lane;
+    }
   };
   std::vector<Immediate> immediates;
   std::vector<Step> steps;

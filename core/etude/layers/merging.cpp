@@ -27,6 +27,22 @@ std::vector<Value> promoted(std::vector<Value> inputs, bool adds) {
   return inputs;
 }
 
+/// x where the mask, of x's first axes, is true; else the other.
+Value where_counted(Value mask, Value x, Value other) {
+  while (mask.shape().rank() < x.shape().rank()) mask = ops::expand_dims(mask, -1);
+  return ops::where(mask, x, other);
+}
+
+/// Whether an entry counts in any of two inputs, if both have masks.
+Value either(Value a, Value b) { return a.mask() && b.mask() ? ops::logical_or(a.mask(), b.mask()) : Value{}; }
+
+/// An op of two inputs. Entries that count in only one of them are unchanged.
+Value of_counted(Value (*op)(Value, Value), Value a, Value b) {
+  if (b.mask()) b = where_counted(b.mask(), b, a).with_mask(b.mask());
+  const Value first = a.mask() ? where_counted(a.mask(), a, b) : a;
+  return op(first, b).with_mask(either(a, b));
+}
+
 }  // namespace
 
 Value MergeLayer::call(Value x, bool) {
@@ -45,8 +61,11 @@ Outputs MergeLayer::call_with(const std::vector<Value>& inputs, bool training) {
     rank = std::max(rank, x.shape().rank());
   }
   Value result;
-  for (Value x : promoted(inputs, true)) {
+  const std::vector<Value> alike = promoted(inputs, true);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    Value x = alike[i];
     while (x.shape().rank() < rank) x = ops::expand_dims(x, 1);
+    x = x.with_mask(inputs[i].mask());
     result = result ? merge(result, x) : x;
   }
   return merged(result, inputs.size());
@@ -62,13 +81,19 @@ Value MergeLayer::mask_of(const std::vector<Value>& inputs, Value) const {
 }
 
 Value Add::merge(Value a, Value b) const { return a + b; }
-Value Multiply::merge(Value a, Value b) const { return a * b; }
+
+Value Multiply::merge(Value a, Value b) const {
+  const auto counted = [](Value x) { return x.mask() ? where_counted(x.mask(), x, ops::scalar(1, x)) : x; };
+  const Value y = counted(a) * counted(b), mask = either(a, b);
+  return mask ? where_counted(mask, y, ops::scalar(0, y)).with_mask(mask) : y;
+}
+
 Value Average::merge(Value a, Value b) const { return a + b; }
 Value Average::merged(Value all, std::size_t count) const {
   return (is_floating(all.dtype()) ? all : ops::cast(all, compute_dtype())) * (1 / static_cast<double>(count));
 }
-Value Maximum::merge(Value a, Value b) const { return ops::maximum(a, b); }
-Value Minimum::merge(Value a, Value b) const { return ops::minimum(a, b); }
+Value Maximum::merge(Value a, Value b) const { return of_counted(ops::maximum, a, b); }
+Value Minimum::merge(Value a, Value b) const { return of_counted(ops::minimum, a, b); }
 Value Subtract::merge(Value a, Value b) const { return a - b; }
 void Subtract::check_count(std::size_t count) const {
   check(count == 2, ErrorKind::value, where(), count, " inputs - expected two - pass {a, b}.");
@@ -129,7 +154,7 @@ Outputs Concatenate::call_with(const std::vector<Value>& inputs, bool training) 
   return ops::concatenate(promoted(inputs, false), options_.axis);
 }
 
-/// Whether each step, or sample, counts; if features are concatenated, in all inputs.
+/// Whether each step, or sample, counts; if features are concatenated, in any input.
 Value Concatenate::mask_of(const std::vector<Value>& inputs, Value y) const {
   const auto axis = static_cast<std::ptrdiff_t>(y.shape().axis(options_.axis, where()));
   std::size_t rank = 0;
@@ -137,14 +162,14 @@ Value Concatenate::mask_of(const std::vector<Value>& inputs, Value y) const {
     if (x.mask()) rank = std::max(rank, x.mask().shape().rank());
   if (rank == 0) return {};
   std::vector<Value> masks;
-  Value all;
+  Value any;
   for (const Value& x : inputs) {
     const Shape shape = x.shape().slice(0, rank);
     const Value own = x.mask() ? x.mask() : Graph::current().constant(1, DType::boolean, shape);
     masks.push_back(own);
-    all = all ? ops::logical_and(all, own) : own;
+    any = any ? ops::logical_or(any, own) : own;
   }
-  return axis < static_cast<std::ptrdiff_t>(rank) ? ops::concatenate(masks, axis) : all;
+  return axis < static_cast<std::ptrdiff_t>(rank) ? ops::concatenate(masks, axis) : any;
 }
 
 Add::Add(MergeOptions options) : MergeLayer(class_entry<Add>, std::move(options)) {}

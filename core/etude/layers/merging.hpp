@@ -46,7 +46,8 @@ class Add : public MergeLayer {
   Value merge(Value a, Value b) const override;
 };
 
-/// The product of its inputs. Source: keras/src/layers/merging/multiply.py.
+/// The product of its inputs, without masked entries; 0 where all are masked. Source:
+/// keras/src/layers/merging/multiply.py.
 class Multiply : public MergeLayer {
  public:
   using Options = MergeOptions;
@@ -71,7 +72,7 @@ class Average : public MergeLayer {
   Value merged(Value all, std::size_t count) const override;
 };
 
-/// The largest of its inputs, element by element. Source: keras/src/layers/merging/maximum.py.
+/// The largest of its inputs, element by element, without masked entries. Source: keras/src/layers/merging/maximum.py.
 class Maximum : public MergeLayer {
  public:
   using Options = MergeOptions;
@@ -83,7 +84,8 @@ class Maximum : public MergeLayer {
   Value merge(Value a, Value b) const override;
 };
 
-/// The smallest of its inputs, element by element. Source: keras/src/layers/merging/minimum.py.
+/// The smallest of its inputs, element by element, without masked entries. Source:
+/// keras/src/layers/merging/minimum.py.
 class Minimum : public MergeLayer {
  public:
   using Options = MergeOptions;

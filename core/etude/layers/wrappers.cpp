@@ -85,7 +85,10 @@ Value TimeDistributed::call(Value x, bool training) {
     return result;
   };
   const std::int64_t batch = x.shape()[0], steps = x.shape()[1];
-  const Value y = (*layer_)(ops::reshape(x, rows_of(x.shape(), 2, {batch * steps})), training);
+  Value all = ops::reshape(x, rows_of(x.shape(), 2, {batch * steps}));
+  if (const Value mask = x.mask(); mask && mask.shape().rank() + 1 == x.shape().rank() && layer_->supports_masking())
+    all = all.with_mask(ops::reshape(mask, rows_of(mask.shape(), 2, {batch * steps})));
+  const Value y = (*layer_)(all, training);
   return ops::reshape(y, rows_of(y.shape(), 1, {batch, steps}));
 }
 

@@ -79,14 +79,14 @@ class SparseCategoricalCrossentropyLoss : public Loss {
     return of_logits(ops::log(ops::clip(y_pred, epsilon(), 1 - epsilon())));
   }
 
-  Value own_mask(Value y_true, Value) const override { return options_.ignore_class ? is_counted(y_true) : Value{}; }
+  Value own_mask(Value y_true, Value losses) const override {
+    return options_.ignore_class ? is_counted(ops::reshape(y_true, losses.shape())) : Value{};
+  }
 
  private:
   /// Whether a label is not ignore_class.
-  Value is_counted(Value y_true) const {
-    Value t = y_true;
-    if (t.shape().rank() > 1 && t.shape()[-1] == 1) t = ops::squeeze(t, -1);
-    return ops::logical_not(ops::equal(t, ops::scalar(static_cast<double>(*options_.ignore_class), t)));
+  Value is_counted(Value labels) const {
+    return ops::logical_not(ops::equal(labels, ops::scalar(static_cast<double>(*options_.ignore_class), labels)));
   }
   Value labels(Value y_true, Value y_pred) const {
     const Value t = labels_of("SparseCategoricalCrossentropy", y_true, y_pred, options_.ignore_class);

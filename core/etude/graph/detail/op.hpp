@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -75,7 +76,11 @@ struct Constant {
   double value;
   Shape shape;
   DType dtype;
-  friend bool operator==(const Constant&, const Constant&) = default;
+  /// By the number's bits: NaN equals itself, and -0 is not 0.
+  friend bool operator==(const Constant& a, const Constant& b) {
+    return std::bit_cast<std::uint64_t>(a.value) == std::bit_cast<std::uint64_t>(b.value) && a.shape == b.shape &&
+           a.dtype == b.dtype;
+  }
 };
 /// A variable's value at the beginning of the step.
 struct Read {

@@ -120,7 +120,10 @@ class Adjoint {
     if (forward(id)) return {id};
     const auto* product = std::get_if<op::MatMul>(&node.op);
     const auto* sum = std::get_if<op::Sum>(&node.op);
-    if ((product && product->transpose_a && !product->transpose_b && node.shape.rank() == 2) ||
+    // A constant of the loop is the same at every step, so it is not stacked.
+    const auto is_loop_constant = [&](NodeId operand) { return is_constant(operand); };
+    if ((product && product->transpose_a && !product->transpose_b && node.shape.rank() == 2 &&
+         std::ranges::none_of(node.inputs, is_loop_constant)) ||
         (sum && sum->first == 0) || is_passed(node))
       return node.inputs;
     return {id};
