@@ -197,6 +197,40 @@ TEST_CASE("checkpoints: a damaged one is a warning that names its file, and the 
              ContainsSubstring("no checkpoint in \"c\" is undamaged") && ContainsSubstring("ckpt-00000002/state.json"));
 }
 
+TEST_CASE("checkpoints: a damaged one that was skipped is not kept in place of a good one", "[saving]") {
+  const auto files = std::make_shared<MemoryVfs>();
+  Warnings warnings;
+  CheckpointStore store("c", {.keep_newest = 2, .files = files, .warn = warnings.sink()});
+  store.save(checkpoint_of(1));
+  store.save(checkpoint_of(2));
+  write(*files, "c/ckpt-00000002/model.safetensors", "damaged");
+  CHECK(store.load_newest()->step == 1);
+  CHECK(warnings.lines.size() == 1);
+  store.save(checkpoint_of(3));
+  CHECK(checkpoints_in(*files, "c") == Names{"ckpt-00000001", "ckpt-00000003"});
+}
+
+TEST_CASE("checkpoints: a reader finds the newer checkpoint if another process removes the one that it reads",
+          "[saving]") {
+  struct Busy : MemoryVfs {
+    std::unique_ptr<FileSource> source(const std::string& path) override {
+      if (path.ends_with("model.safetensors"))
+        if (const auto work = std::exchange(meanwhile, {})) work();
+      return MemoryVfs::source(path);
+    }
+    std::function<void()> meanwhile;
+  };
+  const auto files = std::make_shared<Busy>();
+  CheckpointStore store("c", {.keep_newest = 1, .files = files});
+  store.save(checkpoint_of(1));
+  files->meanwhile = [&] { store.save(checkpoint_of(2)); };
+  Warnings warnings;
+  const auto loaded = load_newest_checkpoint("c", files, warnings.sink());
+  REQUIRE(loaded);
+  CHECK(is_checkpoint_of(*loaded, 2));
+  CHECK(warnings.lines.empty());
+}
+
 TEST_CASE("checkpoints: a checkpoint of a newer format is refused, not skipped", "[saving]") {
   const auto files = std::make_shared<MemoryVfs>();
   {

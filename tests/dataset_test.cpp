@@ -276,6 +276,43 @@ TEST_CASE("datasets: cache makes its elements once, after a complete pass", "[da
   CHECK(calls == 8);
 }
 
+TEST_CASE("datasets: cache is filled by a loop that knows the number of elements, and reads no more", "[data]") {
+  int calls = 0;
+  const Dataset cached = Dataset::range(5).map([&](Batch element) { return ++calls, element; }).cache();
+  for (int pass = 0; pass < 3; ++pass) {
+    DatasetIterator elements(cached);
+    for (int i = 0; i < 5; ++i) REQUIRE(elements.next().get());
+  }
+  CHECK(calls == 5);
+}
+
+TEST_CASE("datasets: cache keeps the first iteration, whichever is read first", "[data]") {
+  const auto shuffled = [] { return Dataset::range(20).shuffle(20, {.seed = 3}); };
+  const Indices expected = numbers_of(shuffled());
+  const Dataset cached = shuffled().cache();
+  DatasetIterator third(cached, 2);  // of a fit that continues in its third epoch
+  Indices read;
+  while (const std::optional<Batch> element = third.next().get())
+    read.push_back(static_cast<std::int64_t>(element->x.front().item()));
+  CHECK(read == expected);
+  CHECK(numbers_of(cached) == expected);
+}
+
+TEST_CASE("datasets: cache does not take elements after an error for a complete pass", "[data]") {
+  int calls = 0;
+  const Dataset cached = Dataset::range(5)
+                             .map([&](Batch element) {
+                               check(++calls != 3, ErrorKind::data, "map", "the third");
+                               return element;
+                             })
+                             .cache();
+  DatasetIterator elements(cached);
+  for (int i = 0; i < 2; ++i) REQUIRE(elements.next().get());
+  CHECK_THROWS_AS(elements.next().get(), Error);
+  while (elements.next().get()) continue;
+  CHECK(numbers_of(cached) == iota(5));
+}
+
 TEST_CASE("datasets: prefetch makes a bounded number in advance, on another thread, and can be destroyed", "[data]") {
   std::atomic<int> calls = 0;
   std::atomic<std::thread::id> maker;

@@ -79,6 +79,14 @@ std::vector<std::int64_t> epochs_of(const Trial& trial) {
   return epochs;
 }
 
+/// The use of the system since a moment before.
+Logs logs_of_system() {
+  SystemMetrics metrics(1e-9);
+  static_cast<void>(metrics.next());
+  for (;;)
+    if (const std::optional<Logs> logs = metrics.next()) return *logs;
+}
+
 /// Requests the end of the trial during a hook, counted as by Interrupter.
 class Requester : public Interrupter {
  public:
@@ -334,6 +342,30 @@ TEST_CASE("experiment: the checkpoint policy says after which validations there 
   }
 }
 
+TEST_CASE("experiment: the validation of an interrupted epoch scores the checkpoint that was stored before it",
+          "[experiment]") {
+  const auto scores = [](std::optional<int> interrupt_at) {
+    Trial trial;
+    trial.training.checkpoint_freq = 3;  // of the 6 batches of an epoch
+    trial.config.retention = {.save_trial_best = 9, .save_trial_latest = 9};
+    try {
+      trial.run(interrupt_at);  // to the end, if there are fewer hooks
+    } catch (const Interruption&) {
+      trial.run();
+    }
+    std::vector<std::pair<std::int64_t, std::optional<double>>> result;
+    for (const StoredCheckpoint& stored : trial.checkpoints())
+      result.emplace_back(stored.metadata.integer("steps_completed"), stored.score);
+    return result;
+  };
+  const auto undisturbed = scores({});
+  REQUIRE(std::ranges::count_if(undisturbed, [](const auto& each) { return each.second.has_value(); }) >= 2);
+  for (int hook = 1; hook < 60; ++hook) {
+    CAPTURE(hook);
+    CHECK(scores(hook) == undisturbed);
+  }
+}
+
 TEST_CASE("experiment: system_metrics_interval reports the use of the machine between steps; by default nothing does",
           "[experiment]") {
   Trial trial;
@@ -358,6 +390,13 @@ TEST_CASE("experiment: system_metrics_interval reports the use of the machine be
   const SystemUsage after = system_usage();
   CHECK(*after.processors_busy - *before.processors_busy <= *after.processors_all - *before.processors_all);
 #endif
+  struct Roomy : Cpu {
+    std::size_t free_memory() const override { return 5; }
+  } roomy;
+  set_default_device(roomy);
+  CHECK(logs_of_system()["gpu_memory_free"] == 5);
+  set_default_device(cpu_device());
+  CHECK_FALSE(logs_of_system().contains("gpu_memory_free"));
   measured.training.system_metrics_interval = -1;
   CHECK_THAT(error_of([&] { measured.run(); }), ContainsSubstring("system_metrics_interval = -1"));
 }

@@ -90,6 +90,18 @@ TEST_CASE("layers branch, merge, and share one set of weights when used twice", 
   CHECK(numbers(outputs[1]) == std::vector<double>{3, 3, 3, 3});
 }
 
+TEST_CASE("layers are in the order of Keras, also those that are called at several distances to the outputs",
+          "[functional]") {
+  const SymbolicTensor a = layers::input({.shape = {2}, .name = "a"}), b = layers::input({.shape = {2}, .name = "b"});
+  const LayerPtr shared = unit("S", 2);
+  const SymbolicTensor near = shared->apply(unit("D1", 2)->apply(a));
+  const SymbolicTensor far = unit("D4", 2)->apply(unit("D3", 2)->apply(shared->apply(unit("D2", 2)->apply(b))));
+  const Functional model({a, b}, {layers::add({.name = "sum"})->apply({near, far})});
+  std::vector<std::string> names;
+  for (const LayerPtr& layer : model.layers()) names.push_back(layer->name());
+  CHECK(names == std::vector<std::string>{"a", "b", "D1", "D2", "S", "D3", "D4", "sum"});  // Keras 3.15.1
+}
+
 TEST_CASE("a model is a layer of another model", "[functional]") {
   const SymbolicTensor inner_x = layers::input({.shape = {2}});
   const auto inner = std::make_shared<Functional>(std::vector{inner_x}, std::vector{unit("inner", 2)->apply(inner_x)});

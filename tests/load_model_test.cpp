@@ -5,6 +5,7 @@
 #include "etude/etude.hpp"
 #include "etude/saving/checkpoint_store.hpp"
 #include "files_in_memory.hpp"
+#include "scratch_folder.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
 
@@ -79,6 +80,49 @@ TEST_CASE("a saved and loaded model continues training with the same bits", "[sa
     CHECK(same(state_of(*loaded), state_of(*model)));
   }
 }
+
+TEST_CASE("the optimizer of a fine-tuned model is saved with the state of each variable, in the order of layers",
+          "[saving]") {
+  const FilesInMemory scope;
+  const auto losses_of = [](Model& model, int first, int last) {
+    return (*model.fit(x, x, epochs(first, last)))["loss"];
+  };
+  for (const char* path : {"m", "m.keras"}) {
+    CAPTURE(path);
+    const LayerPtr base = layers::dense({.units = 6, .trainable = false}), head = layers::dense({.units = 6});
+    Sequential model({base, head});
+    const OptimizerPtr optimizer = optimizers::sgd({.learning_rate = 0.1, .momentum = 0.9});
+    const auto compile = [&] { model.compile({.optimizer = optimizer, .loss = "mse"}); };
+    compile();
+    model.fit(x, x, epochs(0, 1));
+    base->set_trainable(true);
+    compile();
+    model.fit(x, x, epochs(1, 2));
+    model.save(path);
+    const ModelPtr loaded = load_model(path);
+    CHECK(losses_of(*loaded, 2, 4) == losses_of(model, 2, 4));
+    // Without slots of variables that are not trained any more.
+    base->set_trainable(false);
+    compile();
+    model.fit(x, x, epochs(4, 5));
+    model.save(path);
+    const ModelPtr again = load_model(path);
+    CHECK(losses_of(*again, 5, 7) == losses_of(model, 5, 7));
+  }
+}
+
+#if defined(__linux__)
+TEST_CASE("a link to the folder of a saved model is loaded", "[saving]") {
+  const testing::ScratchFolder folder("etude_link_test");
+  const std::unique_ptr<Model> model = drawing_model(optimizers::sgd());
+  model->fit(x, y, epochs(0, 1));
+  const std::string link = folder.path() + "/latest";
+  model->save(folder.path() + "/run5");
+  std::filesystem::create_directory_symlink("run5", link);
+  CHECK(testing::same_bits(load_model(link)->predict(x, {.verbose = 0}), model->predict(x, {.verbose = 0})));
+  model->load_weights(link);
+}
+#endif
 
 TEST_CASE("saving again replaces the model", "[saving]") {
   const FilesInMemory scope;

@@ -64,6 +64,11 @@ class Vfs {
   virtual void make_folder(const std::string& path) = 0;
   /// The kind of entry at a path.
   virtual PathKind kind(const std::string& path) = 0;
+  /// The same, where a link to a folder is a folder.
+  PathKind kind_through_links(const std::string& path) {
+    const PathKind own = kind(path);
+    return own == PathKind::file && kind(path + "/.") == PathKind::folder ? PathKind::folder : own;
+  }
   /// Creates a file and locks it. Throws Error(state) at once if the lock is held elsewhere.
   virtual std::unique_ptr<FileLock> lock(const std::string& path) = 0;
 

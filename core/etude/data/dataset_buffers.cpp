@@ -32,16 +32,23 @@ class CacheStore {
 /// Reads the cached elements, or caches the elements that it reads.
 class CacheIterator : public ElementIterator {
  public:
-  CacheIterator(ElementIteratorPtr input, std::shared_ptr<CacheStore> store)
-      : input_(std::move(input)), store_(std::move(store)), kept_(store_->elements()) {}
+  /// `count`: the number of elements if it is known, else negative.
+  CacheIterator(ElementIteratorPtr input, std::int64_t count, std::shared_ptr<CacheStore> store)
+      : input_(std::move(input)), count_(count), store_(std::move(store)), kept_(store_->elements()) {}
 
   Task<std::optional<Batch>> next() override {
     if (kept_) co_return at_ < kept_->size() ? std::optional((*kept_)[at_++]) : std::nullopt;
-    std::optional<Batch> element = co_await input_->next();
-    if (element)
-      seen_.push_back(*element);
-    else
-      finish();
+    std::optional<Batch> element;
+    try {
+      element = co_await input_->next();
+    } catch (...) {
+      failed_ = true;  // what comes after may be incomplete
+      throw;
+    }
+    if (failed_) co_return element;
+    if (element) seen_.push_back(*element);
+    // A loop that knows the number of elements does not ask for one more.
+    if (!element || std::ssize(seen_) == count_) finish();
     co_return element;
   }
   Task<std::int64_t> skip(std::int64_t count) override {
@@ -59,10 +66,12 @@ class CacheIterator : public ElementIterator {
   }
 
   ElementIteratorPtr input_;
+  std::int64_t count_;
   std::shared_ptr<CacheStore> store_;
   CacheStore::Elements kept_;
   std::vector<Batch> seen_;
   std::size_t at_ = 0;
+  bool failed_ = false;
 };
 
 struct Cached : DatasetNode {
@@ -72,8 +81,9 @@ struct Cached : DatasetNode {
   explicit Cached(DatasetNodePtr i) : input(std::move(i)) {}
   std::int64_t cardinality() const override { return input->cardinality(); }
   bool asynchronous() const override { return input->asynchronous(); }
-  ElementIteratorPtr iterate(std::uint64_t iteration) const override {
-    return std::make_unique<CacheIterator>(input->iterate(iteration), store);
+  /// It caches the first iteration, also if a fit is resumed in a later one.
+  ElementIteratorPtr iterate(std::uint64_t) const override {
+    return std::make_unique<CacheIterator>(input->iterate(0), input->cardinality(), store);
   }
 };
 

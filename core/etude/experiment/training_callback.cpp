@@ -81,6 +81,7 @@ void TrainingCallback::acquire() {
 /// With several processes, all get the checkpoint of the chief.
 void TrainingCallback::load() {
   loaded_.reset();
+  loaded_uuid_.clear();
   continues_ = false;
   if (context_.is_chief()) {
     const std::string& own = context_.info.trial.trial_id;
@@ -90,6 +91,7 @@ void TrainingCallback::load() {
     if (!uuid.empty()) {
       const std::string of = context_.checkpoint.get(uuid).trial_id;
       continues_ = of == own || of == options_.continue_id;
+      if (of == own) loaded_uuid_ = uuid;
       const std::string path = context_.checkpoint.restore_path(uuid);
       loaded_ = load_newest_checkpoint(path, context_.files(), context_.config().warn);
       check(loaded_.has_value(), ErrorKind::data, where, '"', path,
@@ -114,6 +116,10 @@ void TrainingCallback::on_train_begin(Logs&) {
   best_.reset();
   if (!loaded_) return;
   if (continues_) {
+    if (!loaded_uuid_.empty()) {  // the validation of its epoch may score it
+      stored_ = loaded_uuid_;
+      stored_steps_ = loaded_->step;
+    }
     context_.train.continue_reports();
     pending_ = started(resume_training(*model().training(), *loaded_));
     return;

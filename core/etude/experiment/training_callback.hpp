@@ -68,6 +68,8 @@ class TrainingCallback : public Callback {
   /// The state from which this fit continues, until its first epoch has begun; and whether it is of the same trial.
   std::optional<Checkpoint> loaded_;
   bool continues_ = false;
+  /// The checkpoint of this trial from which it continues, or "".
+  std::string loaded_uuid_;
   PendingPtr pending_;
   int epoch_ = 0;
   /// The steps before the running execution, and those of the last checkpoint, which has that uuid.

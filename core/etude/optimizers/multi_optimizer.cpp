@@ -20,6 +20,12 @@ class SeveralOptimizers : public Optimizer {
   void build(const std::vector<Variable>& variables) override {
     for (const auto& [optimizer, own] : divided(variables)) optimizer->build(own);
   }
+  std::vector<Variable> sort_slots(const std::vector<Variable>& variables) override {
+    std::vector<Variable> others;
+    for (const auto& [optimizer, own] : divided(variables))
+      for (const Variable& slot : optimizer->sort_slots(own)) others.push_back(slot);
+    return others;
+  }
   void update_step(Value gradient, const Variable& variable, Value learning_rate) override {
     of(variable).update_step(gradient, variable, learning_rate);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <unordered_map>
 #include <utility>
 
 #include "etude/base/detail/device_libraries.hpp"
@@ -136,6 +137,21 @@ void Optimizer::build(const std::vector<Variable>& variables) {
     for (const SlotKind& kind : slot_kinds(variable)) slots.own.push_back(make_slot(variable, kind));
     slots_.push_back(std::move(slots));
   }
+}
+
+std::vector<Variable> Optimizer::sort_slots(const std::vector<Variable>& variables) {
+  std::unordered_map<const void*, std::size_t> places;
+  for (const Variable& variable : variables) places.emplace(variable.id(), places.size());
+  const auto place = [&](const Slots& slots) {
+    const auto found = places.find(slots.variable.id());
+    return found == places.end() ? places.size() : found->second;
+  };
+  std::ranges::stable_sort(slots_, {}, place);
+  std::vector<Variable> others;
+  for (const Slots& slots : slots_)
+    if (place(slots) == places.size())
+      for (const Variable& slot : slots_for(slots.variable)) others.push_back(slot);
+  return others;
 }
 
 const Optimizer::Slots& Optimizer::slots_of(const Variable& variable) const {

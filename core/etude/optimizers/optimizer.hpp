@@ -77,6 +77,9 @@ class Optimizer : public Described {
 
   /// Creates the slots of these variables; later calls create those of new variables.
   virtual void build(const std::vector<Variable>& variables);
+  /// Puts the slots of these variables first, in their order: that of an optimizer which is built for them. Returns the
+  /// slots of other variables, which such an optimizer does not have.
+  virtual std::vector<Variable> sort_slots(const std::vector<Variable>& variables);
   /// Within a trace: one step for each variable that has a gradient, and iterations + 1. In this order: gradients are
   /// all-reduced over the replicas, divided by the loss's scale, accumulated, clipped; variables decay, are updated,
   /// are averaged, and then satisfy their constraints (O-20). With a dynamic scale, nothing of that takes effect unless

@@ -36,8 +36,8 @@ struct Found {
   Manifest manifest;
 };
 
-/// All checkpoints of a folder with undamaged manifests, newest first. Calls `damaged` with the error of each other
-/// one.
+/// All checkpoints of a folder with undamaged manifests, newest first. Calls `damaged` with the error and the path of
+/// each other one.
 template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& folder, Damaged&& damaged) {
   std::vector<Found> found;
   for (const std::string& name : files.list(folder)) {
@@ -47,7 +47,7 @@ template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& 
     try {
       manifest = manifest_of(files, path);
     } catch (const Error& error) {
-      damaged(error);
+      damaged(error, path);
       continue;
     }
     refuse_newer(manifest, path);
@@ -65,22 +65,41 @@ Checkpoint load(Vfs& files, const Found& found) {
   return parse_checkpoint(found.manifest, reader_of(files, found.folder), found.folder);
 }
 
+/// A checkpoint that cannot be read.
+struct Damaged {
+  std::string path;
+  ErrorKind kind;
+};
+
 /// The result of `read` for the newest undamaged checkpoint of a folder; empty if the folder has none. `read` throws
-/// for a damaged one.
+/// for a damaged one, which is added to `found_damaged`.
 template <class Result, class Read>
-std::optional<Result> newest(Vfs& files, const std::string& folder, const TextSink& warn, Read&& read) {
-  if (files.kind(folder) == PathKind::none) return {};
+std::optional<Result> newest(Vfs& files, const std::string& folder, const TextSink& warn, Read&& read,
+                             std::vector<Damaged>* found_damaged = nullptr) {
+  constexpr int most_attempts = 10;
+  if (files.kind_through_links(folder) == PathKind::none) return {};
   std::string first;
-  const auto damaged = [&](const Error& error) {
-    if (first.empty()) first = error.what();
-    print_warning(warn, std::string("a checkpoint was skipped: ") + error.what());
-  };
-  for (const Found& found : scan(files, folder, damaged)) {
-    try {
-      return read(found);
-    } catch (const Error& error) {
-      damaged(error);
+  for (int attempt = 1;; ++attempt) {
+    bool has_changed = false;
+    const auto damaged = [&](const Error& error, const std::string& path) {
+      // A process that saves removes older checkpoints, after a newer one is complete.
+      if (attempt < most_attempts && !files.exists(path)) {
+        has_changed = true;
+        return;
+      }
+      if (first.empty()) first = error.what();
+      if (found_damaged) found_damaged->push_back({path, error.kind()});
+      print_warning(warn, std::string("a checkpoint was skipped: ") + error.what());
+    };
+    for (const Found& found : scan(files, folder, damaged)) {
+      if (has_changed) break;
+      try {
+        return read(found);
+      } catch (const Error& error) {
+        damaged(error, found.folder);
+      }
     }
+    if (!has_changed) break;
   }
   check(first.empty(), ErrorKind::data, "checkpoint", "no checkpoint in \"", folder,
         "\" is undamaged - expected at least one - restore the folder, or use another; the first error: ", first);
@@ -118,7 +137,7 @@ CheckpointStore::CheckpointStore(std::string folder, CheckpointStoreOptions opti
         " - expected numbers of 0 or more - change them.");
   files_->make_folders(folder_, true);
   lock_ = files_->lock(path_of("LOCK"));
-  const auto damaged = [](const Error& error) {
+  const auto damaged = [](const Error& error, const std::string&) {
     // A checkpoint that cannot be read now may be the newest.
     if (error.kind() == ErrorKind::io) throw error;
   };
@@ -212,9 +231,12 @@ void CheckpointStore::sweep() {
 
 void CheckpointStore::remove_what_need_not_stay() {
   std::vector<std::string> kept = best();
-  const auto newest = static_cast<std::size_t>(std::max(options_.keep_newest, 1));  // at least the one just read back
-  for (std::size_t i = entries_.size() - std::min(newest, entries_.size()); i < entries_.size(); ++i)
-    kept.push_back(entries_[i].name);
+  int newest = std::max(options_.keep_newest, 1);  // at least the one just read back
+  for (auto entry = entries_.rbegin(); entry != entries_.rend() && newest > 0; ++entry)
+    if (!entry->damaged) {
+      kept.push_back(entry->name);
+      --newest;
+    }
   std::vector<std::string> names;
   for (const Entry& entry : entries_)
     if (std::ranges::find(kept, entry.name) == kept.end()) names.push_back(entry.name);
@@ -249,7 +271,7 @@ void CheckpointStore::clear() {
 std::vector<std::string> CheckpointStore::best() const {
   std::vector<const Entry*> scored;
   for (const Entry& entry : entries_)
-    if (entry.score && !std::isnan(*entry.score)) scored.push_back(&entry);
+    if (entry.score && !std::isnan(*entry.score) && !entry.damaged) scored.push_back(&entry);
   // Of two equal scores, the newer checkpoint comes first.
   std::ranges::sort(scored, [&](const Entry* a, const Entry* b) {
     if (*a->score != *b->score) return (*a->score > *b->score) == options_.higher_is_better;
@@ -263,7 +285,13 @@ std::vector<std::string> CheckpointStore::best() const {
 
 std::optional<Checkpoint> CheckpointStore::load_newest() {
   wait();
-  return load_newest_checkpoint(folder_, files_, options_.warn);
+  std::vector<Damaged> damaged;
+  const auto read = [&](const Found& found) { return load(*files_, found); };
+  std::optional<Checkpoint> checkpoint = newest<Checkpoint>(*files_, folder_, options_.warn, read, &damaged);
+  for (Entry& entry : entries_)
+    for (const auto& [path, kind] : damaged)
+      if (path == path_of(entry.name) && kind == ErrorKind::data) entry.damaged = true;
+  return checkpoint;
 }
 
 std::vector<std::string> CheckpointStore::list() {

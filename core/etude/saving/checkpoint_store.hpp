@@ -75,6 +75,7 @@ class CheckpointStore {
     std::int64_t step = 0;
     std::uint64_t serial = 0;
     std::optional<double> score = {};
+    bool damaged = false;  ///< found by load_newest()
   };
 
   std::string write(const Checkpoint& checkpoint, const std::vector<StoredGroup>& groups);

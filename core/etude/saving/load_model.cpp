@@ -107,7 +107,7 @@ ModelPtr load_folder(const std::string& folder, bool compile, Reading& reading) 
 Task<ModelPtr> load_model_task(std::string folder, LoadModelOptions options) {
   check_is_path(folder, "load_model");
   Reading reading(vfs_or_host(options.files, "load_model"), options.progress);
-  const PathKind kind = reading.files()->kind(folder);
+  const PathKind kind = reading.files()->kind_through_links(folder);
   FileFormat format = FileFormat::unknown;
   auto looking = [&] { format = format_of(folder, *reading.files()); };
   co_await reading.run(looking);

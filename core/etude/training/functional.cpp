@@ -14,17 +14,51 @@ namespace {
 
 using CallPtr = std::shared_ptr<const LayerCall>;
 
-/// The calls that outputs depend on, in descending order of their distance to the outputs.
-std::vector<CallPtr> ordered_calls(const std::vector<SymbolicTensor>& outputs) {
-  std::vector<CallPtr> calls = calls_behind(outputs);
+/// The calls that outputs depend on, and their layers, in the order of Keras, in which files have the weights.
+struct Ordered {
+  std::vector<CallPtr> calls;
+  std::vector<LayerPtr> layers;
+};
+
+/// The place of each layer in a search from the outputs to the inputs, where it is first found.
+std::unordered_map<const Layer*, std::size_t> places_from(const std::vector<SymbolicTensor>& outputs) {
+  std::unordered_map<const Layer*, std::size_t> places;
+  std::unordered_set<const LayerCall*> visited;
+  std::vector<CallPtr> next;
+  const auto push = [&](const std::vector<SymbolicTensor>& tensors) {
+    for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) next.push_back(tensor->call());
+  };
+  push(outputs);
+  while (!next.empty()) {
+    const CallPtr call = std::move(next.back());
+    next.pop_back();
+    if (!visited.insert(call.get()).second) continue;
+    places.emplace(call->layer.get(), places.size());
+    push(call->inputs);
+  }
+  return places;
+}
+
+/// In descending order of the distance to the outputs. A layer that is called several times has its largest distance,
+/// also for calls that are found later. Source: keras/src/ops/function.py, map_graph().
+Ordered ordered(const std::vector<SymbolicTensor>& outputs) {
+  Ordered all{calls_behind(outputs), {}};
   std::unordered_map<const LayerCall*, int> depth;  // the longest chain of calls after it; 0 for those of the outputs
-  for (auto call = calls.rbegin(); call != calls.rend(); ++call)
-    for (const SymbolicTensor& input : (*call)->inputs) {
-      const int reached = depth[call->get()] + 1;
-      depth[input.call().get()] = std::max(depth[input.call().get()], reached);
-    }
-  std::ranges::stable_sort(calls, std::greater{}, [&](const CallPtr& call) { return depth[call.get()]; });
-  return calls;
+  std::unordered_map<const Layer*, int> layer_depth;
+  for (auto call = all.calls.rbegin(); call != all.calls.rend(); ++call) {
+    const LayerPtr& layer = (*call)->layer;
+    const auto [known, is_new] = layer_depth.emplace(layer.get(), 0);
+    if (is_new) all.layers.push_back(layer);
+    const int own = depth[call->get()] = known->second = std::max(depth[call->get()], known->second);
+    for (const SymbolicTensor& input : (*call)->inputs)
+      depth[input.call().get()] = std::max(depth[input.call().get()], own + 1);
+  }
+  std::ranges::stable_sort(all.calls, std::greater{}, [&](const CallPtr& call) { return depth[call.get()]; });
+  const auto places = places_from(outputs);
+  std::ranges::sort(all.layers, {}, [&](const LayerPtr& layer) {
+    return std::pair(-layer_depth.at(layer.get()), places.at(layer.get()));
+  });
+  return all;
 }
 
 /// Replaces inputs that a layer computes by new ones. The layers between them and the outputs are called again: the
@@ -101,7 +135,8 @@ Functional::Functional(const SymbolicTensors& inputs, const SymbolicTensors& out
     input_places_.push_back(places_++);
     add_layer(input.call()->layer);
   }
-  for (const CallPtr& call : ordered_calls(outputs_)) {
+  const Ordered all = ordered(outputs_);
+  for (const CallPtr& call : all.calls) {
     if (call->inputs.empty()) {
       check(places.contains(call), ErrorKind::value, where(), "the outputs depend on input \"", call->layer->name(),
             "\" - expected it among the inputs - add it.");
@@ -112,8 +147,8 @@ Functional::Functional(const SymbolicTensors& inputs, const SymbolicTensors& out
     steps_.push_back(std::move(step));
     places.emplace(call, places_);
     places_ += call->outputs.size();
-    add_layer(call->layer);
   }
+  for (const LayerPtr& layer : all.layers) add_layer(layer);
   for (const SymbolicTensor& output : outputs_) output_places_.push_back(places.at(output.call()) + output.output());
   set_built();
   std::set<std::string_view> names;

@@ -11,27 +11,13 @@
 #include "etude/ops/elementwise.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/shape.hpp"
+#include "etude/training/detail/compiled_trainable.hpp"
 #include "etude/training/detail/remote_steps.hpp"
 #include "etude/training/detail/training.hpp"
 #include "etude/training/detail/training_loop.hpp"
 
 namespace etude {
 namespace {
-
-/// While it exists, layers have the trainable flags of the last compile() (L-28).
-class CompiledTrainable {
- public:
-  explicit CompiledTrainable(const std::vector<std::pair<LayerPtr, bool>>& compiled) {
-    for (const auto& [layer, trainable] : compiled) now_.emplace_back(layer, layer->trainable());
-    for (const auto& [layer, trainable] : compiled) layer->set_own_trainable(trainable);
-  }
-  ~CompiledTrainable() {
-    for (const auto& [layer, trainable] : now_) layer->set_own_trainable(trainable);
-  }
-
- private:
-  std::vector<std::pair<LayerPtr, bool>> now_;
-};
 
 Tensor only(std::vector<Tensor> outputs, const char* method, const char* of_several) {
   check(outputs.size() == 1, ErrorKind::value, method, "a model with ", outputs.size(),

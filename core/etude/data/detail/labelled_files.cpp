@@ -26,9 +26,7 @@ std::string joined(std::span<const std::string_view> endings) {
 
 /// Whether there is a folder at a path; also a link to one, if `through_links`.
 bool is_folder(Vfs& files, const std::string& path, bool through_links) {
-  const PathKind kind = files.kind(path);
-  if (kind == PathKind::file && through_links) return files.kind(path + "/.") == PathKind::folder;
-  return kind == PathKind::folder;
+  return (through_links ? files.kind_through_links(path) : files.kind(path)) == PathKind::folder;
 }
 
 /// Finds the files below a folder.

@@ -4,6 +4,8 @@
 
 #include "etude/base/detail/clock.hpp"
 #include "etude/callbacks/detail/process_usage.hpp"
+#include "etude/devices/devices.hpp"
+#include "etude/execution/device.hpp"
 
 #if defined(__linux__)
 #include <array>
@@ -90,6 +92,7 @@ std::optional<Logs> SystemMetrics::next() {
     add_rate("cpu", usage.processors_busy, before.processors_busy, *usage.processors_all - *before.processors_all);
   add("memory", usage.memory);
   add("memory_free", usage.memory_free);
+  if (const std::size_t free = default_device().free_memory()) logs.set("gpu_memory_free", static_cast<double>(free));
   add_rate("disk_read", usage.disk_read, before.disk_read, now - *since);
   add_rate("disk_written", usage.disk_written, before.disk_written, now - *since);
   add_rate("net_received", usage.net_received, before.net_received, now - *since);

@@ -28,7 +28,8 @@ class SystemMetrics {
   /// 0 seconds: none.
   explicit SystemMetrics(double interval) : interval_(interval) {}
   /// If they are due, the use since the last ones: "cpu", from 0 to 1 for all processors; "memory", "memory_free" in
-  /// bytes; "disk_read", "disk_written", "net_received", "net_sent" in bytes a second.
+  /// bytes, and "gpu_memory_free" if the default device is a GPU; "disk_read", "disk_written", "net_received",
+  /// "net_sent" in bytes a second.
   std::optional<Logs> next();
 
  private:

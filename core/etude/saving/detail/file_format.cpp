@@ -126,7 +126,7 @@ FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>&
 }
 
 FileFormat format_of(const std::string& path, Vfs& files) {
-  switch (files.kind(path)) {
+  switch (files.kind_through_links(path)) {
     case PathKind::folder: return format_of_folder(path, files);
     case PathKind::file: return format_of(path, files.source(path));
     case PathKind::none: break;

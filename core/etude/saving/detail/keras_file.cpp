@@ -14,6 +14,7 @@
 #include "etude/saving/detail/keras_optimizer.hpp"
 #include "etude/saving/detail/keras_store.hpp"
 #include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/shared_objects.hpp"
 #include "etude/saving/detail/weights_shards.hpp"
@@ -174,6 +175,14 @@ Task<> restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, c
   if (ends_with_product(variables) && std::ranges::none_of(*stored, is_last)) compute_product(optimizer);
 }
 
+/// The groups of the optimizer that a loaded model will have.
+std::vector<KerasWeights> saved_optimizer_weights(const Model& model) {
+  const std::vector<Variable> others = model.optimizer().sort_slots(model.trainable_variables());
+  std::vector<KerasWeights> groups = keras_optimizer_weights(model.optimizer());
+  for (KerasWeights& group : groups) group.variables = without(std::move(group.variables), others);
+  return groups;
+}
+
 /// All groups of a model, and of its optimizer.
 std::vector<KerasWeights> groups_of(const Model& model, const std::string& path) {
   std::vector<KerasWeights> groups = keras_weights(model);
@@ -182,7 +191,7 @@ std::vector<KerasWeights> groups_of(const Model& model, const std::string& path)
     print_warning({}, "[Model.save] \"" + path + "\": the state of the optimizer \"" + model.optimizer().name() +
                           "\" is not saved, because its variables differ from Keras's. Save to a folder to keep it.");
   else
-    for (KerasWeights& group : keras_optimizer_weights(model.optimizer())) groups.push_back(std::move(group));
+    for (KerasWeights& group : saved_optimizer_weights(model)) groups.push_back(std::move(group));
   return groups;
 }
 

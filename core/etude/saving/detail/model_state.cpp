@@ -1,5 +1,6 @@
 #include "etude/saving/detail/model_state.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>
@@ -101,6 +102,12 @@ std::vector<NamedVariable> numbered(const std::vector<Variable>& variables) {
   std::vector<NamedVariable> result;
   for (const Variable& variable : variables) result.push_back({std::to_string(result.size()), variable});
   return result;
+}
+
+std::vector<Variable> without(std::vector<Variable> variables, const std::vector<Variable>& others) {
+  std::erase_if(variables,
+                [&](const Variable& variable) { return std::ranges::find(others, variable) != others.end(); });
+  return variables;
 }
 
 std::vector<NamedLayer> drawing_layers(const Layer& layer) {

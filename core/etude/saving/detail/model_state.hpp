@@ -33,6 +33,9 @@ void clear_states(const Layer& layer, std::string_view where);
 /// Variables named by their numbers: for an optimizer, whose order of variables determines the weight of each.
 std::vector<NamedVariable> numbered(const std::vector<Variable>& variables);
 
+/// These variables without others.
+std::vector<Variable> without(std::vector<Variable> variables, const std::vector<Variable>& others);
+
 /// The layers that draw random numbers, each with its place, as above.
 struct NamedLayer {
   std::string name;

@@ -12,6 +12,7 @@
 #include "etude/saving/detail/format_functions.hpp"
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
+#include "etude/training/detail/compiled_trainable.hpp"
 
 namespace etude {
 namespace {
@@ -47,6 +48,13 @@ void check_in_layers(const Model& model) {
         "by save_weights() and create the model in code.");
 }
 
+/// The variables that the optimizer of the loaded model will have, in its order.
+std::vector<Variable> optimizer_variables(const Model& model) {
+  const CompiledTrainable trainable(model.compiled_trainable());
+  const std::vector<Variable> others = model.optimizer().sort_slots(model.trainable_variables());
+  return without(model.optimizer().variables(), others);
+}
+
 /// Saves a model to a folder of one checkpoint.
 void save_folder(const Model& model, const std::string& folder, WriteCount& count) {
   Checkpoint checkpoint{.step = 0, .tensors = {}, .documents = {{"config", saved_config(model)}}};
@@ -54,7 +62,7 @@ void save_folder(const Model& model, const std::string& folder, WriteCount& coun
                                   {"states", stored_values_of(named_states(model), &count)}};
   if (model.compiled()) {
     checkpoint.step = model.optimizer().iterations();
-    groups.push_back({"optimizer", stored_values_of(numbered(model.optimizer().variables()), &count)});
+    groups.push_back({"optimizer", stored_values_of(numbered(optimizer_variables(model)), &count)});
   }
   count.expect_twice();
   CheckpointStore(folder, {.keep_newest = 1}).save(checkpoint, groups);

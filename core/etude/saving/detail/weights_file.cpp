@@ -23,7 +23,7 @@ constexpr std::string_view expected =
 
 WeightsFile find_weights(const std::string& path, Vfs& files) {
   WeightsFile file{.path = path};
-  if (files.kind(path) == PathKind::file) {
+  if (files.kind_through_links(path) == PathKind::file) {
     file.source = files.source(path);
     file.format = format_of(path, file.source, &file.text);
   } else {
