@@ -38,6 +38,15 @@ template <class T> struct Conversion<Task<T>> {
   static std::string made() { return "Promise<" + Conversion<T>::made() + ">"; }
 };
 
+/// A Task of a method. Its promise also rejects when the module ends, as web/ ensures for those of functions.
+template <class T> struct MethodTask {
+  Task<T> task;
+};
+template <class T> struct Conversion<MethodTask<T>> {
+  static val to(MethodTask<T> made) { return call_host("outcome", Conversion<Task<T>>::to(std::move(made.task))); }
+  static std::string made() { return Conversion<Task<T>>::made(); }
+};
+
 /// Embind repeats its initialization in every worker thread, which calls no bindings. Bindings belong to the thread
 /// that loaded the module.
 inline bool in_worker() { return !emscripten_is_main_runtime_thread(); }

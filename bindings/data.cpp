@@ -111,7 +111,7 @@ EMSCRIPTEN_BINDINGS(data) {
 
   auto preprocessing = held<PreprocessingLayer, emscripten::base<Layer>>();
   method<"PreprocessingLayer.adapt(data)", [](PreprocessingLayer& self, AdaptData data) {
-    return adapt(std::static_pointer_cast<PreprocessingLayer>(self.shared_from_this()), data.value);
+    return MethodTask{adapt(std::static_pointer_cast<PreprocessingLayer>(self.shared_from_this()), data.value)};
   }>(preprocessing);
 
   bind<"data.from_tensor_slices(arrays)", [](Batch arrays) { return Dataset::from_tensor_slices(arrays); }>();

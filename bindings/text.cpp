@@ -247,7 +247,7 @@ EMSCRIPTEN_BINDINGS(text) {
 
   auto vocabulary = held<VocabularyLayer, emscripten::base<StringLayer>>();
   method<"VocabularyLayer.adapt(data)", [](VocabularyLayer& self, TextData data) {
-    return adapt(std::static_pointer_cast<VocabularyLayer>(self.shared_from_this()), data);
+    return MethodTask{adapt(std::static_pointer_cast<VocabularyLayer>(self.shared_from_this()), data)};
   }>(vocabulary);
   method<"VocabularyLayer.get_vocabulary(include_special_tokens?)", [](VocabularyLayer& self, std::optional<bool> all) {
     return self.get_vocabulary(all.value_or(true));
@@ -263,7 +263,7 @@ EMSCRIPTEN_BINDINGS(text) {
 
   auto space = held<FeatureSpace>();
   method<"FeatureSpace.adapt(data)",
-         [](FeatureSpace& self, FeatureData data) { return adapt(self.shared_from_this(), data); }>(space);
+         [](FeatureSpace& self, FeatureData data) { return MethodTask{adapt(self.shared_from_this(), data)}; }>(space);
   method<"FeatureSpace.call(data)", [](FeatureSpace& self, FeatureColumns data) { return call_space(self, data); }>(
       space);
   property<"FeatureSpace.preprocessors",

@@ -105,6 +105,44 @@ test('a dataset trains like its arrays, with asynchronous functions too', async 
   assert.equal(history.val_loss.length, 1);
 });
 
+test('fit calls a function that makes generators again for each epoch, and for each validation', async () => {
+  const halves = () => (function* () { for (const i of [0, 1]) yield [x.slice(6 * i, 6 * i + 6), y.slice(6 * i, 6 * i + 6)]; })();
+  const options = { epochs: 3, shuffle: false, batchSize: 6 };
+  const expected = await trained([x, y], { ...options, validationData: [x, y], validationBatchSize: 6 });
+  assert.deepEqual(await trained(halves, { epochs: 3, validationData: halves }), expected);
+  assert.equal(expected.history.val_loss.length, 3);
+});
+
+test('a loop over a dataset that ends early closes its source', async () => {
+  let closed = 0;
+  const numbers = data.fromGenerator(function* () {
+    try {
+      for (let i = 0; ; ++i) yield et.tensor([i]);
+    } finally {
+      closed += 1;
+    }
+  });
+  for await (const { x } of data.iterate(numbers)) if (x.item() === 2) break;
+  assert.equal(closed, 1);
+});
+
+test('fit awaits onEpochEnd of a sequence also after the last epoch, and rejects with its error', async () => {
+  for (const epochs of [1, 2]) {
+    let ends = 0;
+    const sequence = {
+      length: 2,
+      getItem: (index) => [x.slice(6 * index, 6 * index + 6), y.slice(6 * index, 6 * index + 6)],
+      async onEpochEnd() {
+        await sleep(1);
+        ends += 1;
+        if (ends === epochs) throw new Error('cannot shuffle');
+      },
+    };
+    await assert.rejects(trained(sequence, { epochs }), /cannot shuffle/);
+    assert.equal(ends, epochs);
+  }
+});
+
 test('prefetch requests elements while others are used', async () => {
   let asked = 0;
   const iterator = data.range(20).map(async ({ x }) => { asked += 1; await sleep(1); return x; }).prefetch(3).iterator();

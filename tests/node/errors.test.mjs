@@ -127,7 +127,7 @@ test('an argument of another type is refused by each function: null, undefined, 
   await assertError(() => et.cloneModel(model, 'x'), 'value', '[cloneModel] "x" as cloneFunction - expected a function');
   await assertError(() => et.modelToDot(undefined), 'value', '[modelToDot] undefined - expected a Model');
   await assertError(() => et.plotModel(null), 'value', '[modelToDot] null - expected a Model');
-  await assertError(() => new et.Tensor(), 'data', '[tensor] undefined - expected a Float32Array');
+  await assertError(() => new et.Tensor(), 'dtype', '[tensor] undefined for dtype uint8 - expected a Uint8Array');
   await assertError(() => new et.Tensor(new Float32Array(2)), 'shape', '[tensor] undefined as the shape');
   await assertError(() => x.reshape(null), 'shape', '[tensor] null as the shape');
   await assertError(() => x.slice(Symbol('first')), 'value', '[Tensor.slice] rows Symbol(first) to 8');
@@ -136,6 +136,14 @@ test('an argument of another type is refused by each function: null, undefined, 
   await assertError(() => et.data.gunzip(new Uint8Array(1), null), 'value', '[gunzip] null - expected an object of options');
   await assertError(() => et.data.fromGenerator(null), 'value', '[data.fromGenerator] null - expected a function');
   await assertError(() => et.data.toArray(et.data.fromGenerator(() => {})), 'data', '[data] undefined - expected a generator');
+});
+
+test('arguments of ops beyond those that they have are refused, except those of Array.map', async () => {
+  const at = et.input({ shape: [3] });
+  await assertError(() => et.ops.softmax(at, 0), 'value', '[ops.softmax] 2 arguments - expected at most 1');
+  await assertError(() => et.ops.take(at, at, 1), 'value', '[ops.take] 3 arguments - expected at most 2');
+  assert.deepEqual([at, at].map(et.ops.relu).map(({ shape }) => shape), [[-1, 3], [-1, 3]]);
+  assert.deepEqual(et.ops.relu(at, undefined).shape, [-1, 3]);
 });
 
 test('a sparse array of 2^32 - 1 entries is refused', async () => {
@@ -161,8 +169,10 @@ test('a tensor whose array was transferred to a worker is refused', async () => 
 });
 
 test('a tensor whose data are not of its dtype is refused', async () => {
-  await assertError(() => model.predict(new et.Tensor(new Float32Array(24), [8, 3], 'uint8'), quiet), 'dtype', 'dtype uint8', 'Float32Array', '24 bytes');
-  await assertError(() => model.fit(new et.Tensor(new Uint8Array(24), [8, 3], 'float32'), y, quiet), 'dtype', 'dtype float32', 'Uint8Array', '96 bytes');
+  await assertError(() => model.predict(new et.Tensor(new Float32Array(24), [8, 3], 'uint8'), quiet), 'dtype', 'a Float32Array for dtype uint8 - expected a Uint8Array');
+  await assertError(() => model.fit(new et.Tensor(new Uint8Array(24), [8, 3], 'float32'), y, quiet), 'dtype', 'a Uint8Array for dtype float32 - expected a Float32Array');
+  await assertError(() => new et.Tensor(new Float32Array(2), [2], 'int32'), 'dtype', 'a Float32Array for dtype int32 - expected an Int32Array');
+  await assertError(() => new et.Tensor(new Float32Array(2), [2], 'float'), 'dtype', '"float" - expected one of: float32');
 });
 
 test('a result beyond JavaScript\'s memory is an ordinary error, and the module stays usable', async () => {

@@ -1,5 +1,6 @@
 // makeTrainFunction, makeTestFunction and makePredictFunction: functions that run the executions of loops.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import * as et from 'etude-ml';
 import { assertError, signsOf, twoDense, waves, weightsOf } from './support.mjs';
@@ -184,4 +185,25 @@ test('makeTrainFunction: misuse is an error that says what to do', async () => {
   assert.equal(typeof model.testOnBatch(x, y), 'number');
   const predicting = et.sequential(twoDense().layers, { makePredictFunction: () => () => et.tensor([1], [1]) });
   await assertError(() => predicting.predictOnBatch(x), 'state', 'call predict with this batch');
+});
+
+test('a failure of default steps that the function does not await is an unhandled rejection', () => {
+  const program = `
+    import * as et from 'etude-ml';
+    const model = et.sequential([et.layers.dense({ units: 1 })], {
+      makeTrainFunction(force) {
+        const run = et.Model.prototype.makeTrainFunction.call(this, force);
+        return async (batches) => {
+          for await (const { y } of batches) void run([[[[1, 2]], y]]);
+          return { loss: 0 };
+        };
+      },
+    });
+    model.build([null, 1]);
+    model.compile({ loss: 'mse' });
+    process.on('unhandledRejection', (error) => console.log(error.kind));
+    const { history } = await model.fit([[1]], [[1]], { verbose: 0 });
+    console.log(history.loss);`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { cwd: import.meta.dirname, encoding: 'utf8' });
+  assert.equal(stdout, 'shape\n[ 0 ]\n', stderr);
 });

@@ -130,6 +130,11 @@ test('a program stores checkpoints of its own, which appear when they are comple
   other.build([null, 5]);
   other.loadWeights(join(context.checkpoint.restorePath(uuid), 'weights.safetensors'));
   assert.deepEqual(weightsOf(other), weightsOf(model));
+  const diverged = context.checkpoint.storePath();
+  diverged.commit(NaN);
+  assert.equal(context.checkpoint.get(diverged.uuid).score, null);
+  context.checkpoint.setScore(diverged.uuid, NaN);
+  context.checkpoint.remove(diverged.uuid);
   await assertError(() => made.commit(), 'state', 'is complete or was discarded');
   const discarded = context.checkpoint.storePath();
   discarded.discard();

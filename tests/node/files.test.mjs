@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, test } from 'node:test';
 
 // Not exported: only the module uses it.
@@ -73,6 +73,7 @@ test('a lock is refused while this or another process holds it, and free after a
   const release = files.lock(path);
   assert.equal(readFileSync(path, 'utf8'), `${process.pid}`);
   assert.equal(files.lock(path), undefined);
+  assert.equal(files.lock(join(folder, '..', basename(folder), 'LOCK')), undefined);
   const refused = await locking(path);
   assert.equal(refused.said, 'refused');
   await refused.kill();

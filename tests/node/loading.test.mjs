@@ -47,6 +47,14 @@ test('et.configure sets the module\'s source: a path, an address, bytes, a folde
   assert.doesNotMatch(run(`et.configure({ threads: 1 }); console.log(et.numThreads(), et.variant);`), /threads/);
 });
 
+test('adapt() that waits for data rejects when the module is replaced', () => {
+  const said = run(`const never = et.data.fromGenerator(async function* () { await new Promise(() => {}); yield et.tensor([1]); });
+    const adapted = [et.layers.normalization(), et.layers.textVectorization()].map((layer, i) => told(() => layer.adapt(i ? (async function* () { await new Promise(() => {}); yield ['a']; })() : never)));
+    await et.reload();
+    for (const each of adapted) console.log(await each);`);
+  assert.match(said, /^\w+ \[.*et\.reload\(\).*\n\w+ \[.*et\.reload\(\)/);
+});
+
 test('a module from the network is awaited', () => {
   const wasm = `data:application/wasm;base64,${readFileSync(new URL('etude.wasm', dist)).subarray(0, 100).toString('base64')}`;
   assert.match(run(`et.configure({ wasm: ${JSON.stringify(wasm)} }); console.log(await told(() => et.numThreads()));`), /^state \[ready\] the module comes from "data:.*write await et\.ready\(\) first\.$/);

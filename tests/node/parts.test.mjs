@@ -61,6 +61,20 @@ test('in a page, a synchronous call into a part says which part to load, and wor
   }
 });
 
+test('a part that a call awaits may be loaded by a synchronous call meanwhile', () => {
+  const program = `
+    import * as et from 'etude-ml';
+    const model = et.sequential([et.layers.dense({ units: 1 })]);
+    model.build([null, 1]);
+    const bytes = model.toBytes(), later = et.ready({ parts: ['data'] });
+    model.save(process.argv[1]);
+    const three = et.data.range(3).cardinality();
+    await later;
+    console.log(three, (await bytes).length > 100, et.loadModel(process.argv[1]).countParams());`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program, join(folder, 'm')], { encoding: 'utf8' });
+  assert.equal(stdout, '3 true 2\n', stderr);
+});
+
 test('the module stays usable after such an error', () => {
   const said = run(`await et.ready();
     const model = newModel();

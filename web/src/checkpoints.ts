@@ -34,6 +34,8 @@ export interface StoredCheckpoint {
   isTraining: boolean;
 }
 
+const scoreOf = (score: number | null | undefined) => (Number.isNaN(score) ? null : (score ?? null));
+
 /**
  * A new checkpoint: a folder to write into. It appears in the storage when it is complete, by `commit`. Without that, the
  * folder is removed when the context is closed.
@@ -53,7 +55,7 @@ export class NewCheckpoint {
   }
   /** Completes the checkpoint, with the value by which it is compared. Throws EtudeError "io". */
   commit(score?: number | null): void {
-    module.experiment_commit(this.#handle, this.uuid, score ?? null);
+    module.experiment_commit(this.#handle, this.uuid, scoreOf(score));
   }
   /** Removes the folder, unless the checkpoint is complete. */
   discard(): void {
@@ -104,7 +106,7 @@ export class CheckpointContext {
   }
   /** Sets the score of a checkpoint that was stored before its validation. */
   setScore(uuid: string, score: number | null): void {
-    module.experiment_setScore(this.#handle, uuid, score);
+    module.experiment_setScore(this.#handle, uuid, scoreOf(score));
   }
   /** The checkpoints of this trial, oldest first; with a trial's id, those of that trial, and with '' those of all. */
   list(trialId?: string): StoredCheckpoint[] {

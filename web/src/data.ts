@@ -2,7 +2,7 @@ import { BatchIterator, ItemIterator, asBatch, asNamed, type BatchGenerator, typ
 import { checkOptions, describe, fail } from './error.js';
 import type { Dataset } from './etude.mjs';
 import { asLazyArray, isLazyArray, type LazyArray, type Columns } from './kinds.js';
-import { led, module, outcome, ready } from './module.js';
+import { free, led, module, outcome, ready } from './module.js';
 import { inNode, readFile, streamFile } from './node.js';
 import type { CsvOptions } from './options.mjs';
 import type { Tensor } from './tensor.js';
@@ -51,7 +51,11 @@ export const csv = (source: ByteSource, options: CsvOptions = {}): Dataset =>
 /** The elements of a dataset: `for await (const { x, y } of et.data.iterate(dataset))`. */
 export async function* iterate(dataset: Dataset, iteration = 0): AsyncGenerator<DatasetElement, void> {
   const iterator = dataset.iterator(iteration);
-  for (let element = await next(iterator); element; element = await next(iterator)) yield element;
+  try {
+    for (let element = await next(iterator); element; element = await next(iterator)) yield element;
+  } finally {
+    free(iterator);
+  }
 }
 
 /** The next element of `dataset.iterator()`, or null at the end. */

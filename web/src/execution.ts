@@ -74,7 +74,7 @@ class Execution implements ExecutionBatches {
     const settled = () => void this.#pending.delete(promise);
     this.#pending.add(promise);
     promise.then(settled, settled);
-    return promise;
+    return promise.then((result) => result); // which nothing handles yet: a failure that is not awaited is reported
   }
 }
 

@@ -61,8 +61,8 @@ export interface Columns {
   sampleWeight?: ColumnGroup | undefined;
 }
 /**
- * Data of a loop, and of validationData: arrays, a dataset, a generator of batches or a function that makes one, a
- * sequence, a creator.
+ * Data of a loop, and of validationData: arrays, a dataset, a generator of batches or a function that makes one for each
+ * epoch, a sequence, a creator.
  */
 export type DataLike = Columns | BatchLike | BatchGenerator | (() => BatchGenerator) | Dataset | SequenceLike | DatasetCreator;
 
@@ -141,6 +141,11 @@ export function asLazyArray(array: LazyArray) {
   return { shape: [...array.shape], dtype: array.dtype, slice: (first: number, last: number) => array.slice(first, last) };
 }
 
+/** The promises of onEpochEnd. */
+const epochEnds = new WeakMap<SequenceLike, Promise<void>>();
+/** The end of the last epoch, if this is a sequence whose onEpochEnd returned a promise. */
+export const lastEpochEnd = (data: unknown): Promise<void> | undefined => epochEnds.get(data as SequenceLike);
+
 /** A sequence likewise. Batches of the next epoch wait for the end of the previous one. */
 function asSequence(sequence: SequenceLike) {
   let ended: Promise<void> | undefined;
@@ -150,6 +155,9 @@ function asSequence(sequence: SequenceLike) {
     onEpochEnd: () => {
       const result = sequence.onEpochEnd?.();
       ended = result ? Promise.resolve(result) : undefined;
+      if (!ended) return void epochEnds.delete(sequence);
+      ended.catch(() => {}); // getItem or fit awaits it
+      epochEnds.set(sequence, ended);
     },
   };
 }

@@ -1,15 +1,15 @@
-import type { BatchGenerator } from './batch.js';
+import { BatchIterator, type BatchGenerator } from './batch.js';
 import { assign, type CallbackLike } from './callback.js';
 import { fail } from './error.js';
 import type * as native from './etude.mjs';
 import { Executions, type PredictFunction, type TrainFunction } from './execution.js';
-import { givesBatches, isColumns, isLazyArray, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
+import { givesBatches, isColumns, isLazyArray, lastEpochEnd, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
 import type { Files } from './files.js';
 import type { Layer } from './layer.js';
 import { LayerBase, layersIn, linkTo, type Link } from './layer_base.js';
 import { addReplaced } from './model_class.js';
 import type { BatchOptions, CompileOptions, EvaluateOptions, ExplainOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SaveOptions, SaveProgressOptions, SummaryOptions } from './model_options.js';
-import { host, led, module } from './module.js';
+import { host, led, module, ready } from './module.js';
 import type * as options from './options.mjs';
 import { pack, type Nested } from './nested.js';
 import { PredictionStream, only } from './predictions.js';
@@ -125,7 +125,11 @@ export class Model extends LayerBase {
   fit(data: Source, options?: FitOptions): Promise<History>;
   async fit(...given: Given<FitOptions>): Promise<History> {
     const [data, options] = this.#arguments(given);
-    this.history = await led(() => module.fit(this.handle, data, options));
+    const { validationData } = options;
+    const begun = isFunction(data) ? await ofEpochs(data) : data;
+    const all = isFunction(validationData) ? { ...options, validationData: await ofEpochs(validationData) } : options;
+    this.history = await led(() => module.fit(this.handle, begun, all));
+    for (const each of [data, validationData]) await lastEpochEnd(each);
     return this.history;
   }
 
@@ -431,6 +435,13 @@ export class Model extends LayerBase {
   }
 }
 host['Model'] = Model;
+
+const isFunction = (data: unknown): data is () => BatchGenerator => typeof data === 'function';
+/** The generators that a function makes, one for each epoch. */
+async function ofEpochs(make: () => BatchGenerator): Promise<native.Dataset> {
+  await ready({ parts: ['data'] });
+  return module.data_fromIterators(() => new BatchIterator(make()));
+}
 
 /** Data that consists of batches includes targets and weights. */
 function refuseTargets(second: unknown, sampleWeight: unknown): void {

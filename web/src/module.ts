@@ -44,6 +44,7 @@ export const host: Record<string, unknown> = {
   itemsOf,
   nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(message.replace(/^\[(Dataset\.)?[a-z_.0-9]+/, place), kind),
   nextTurn,
+  outcome: (promise: Promise<unknown>) => outcome(promise),
   pack,
   restoreState,
   stateOf,
@@ -225,6 +226,9 @@ function begin(begun: Life, build: Variant, ofBuild: Parts, started: MainModule)
 /** The result of the module's promise, or the error with which the module stopped. */
 export const outcome = <T>(promise: Promise<T>): Promise<T> => (life as Life).outcome(promise);
 
+/** Frees an object of the module, and what it holds, such as open files, before it is garbage-collected. */
+export const free = (handle: object): void => (handle as { delete(): void }).delete();
+
 /** Awaits a loop; rejects if the module stops meanwhile. */
 export const led = <T>(loop: () => Promise<T>): Promise<T> => withCaller(() => outcome(loop()));
 
@@ -260,7 +264,20 @@ export type OpFamily<Name extends string> = {
 };
 
 const functionsOf = (name: string) =>
-  Object.entries(module).flatMap(([key, member]) => (key.startsWith(`${name}_`) ? [[key.slice(name.length + 1), member]] : []));
+  Object.entries(module).flatMap(([key, member]) => {
+    const own = key.slice(name.length + 1);
+    return key.startsWith(`${name}_`) ? [[own, strict(`${name}.${own}`, member as Bound)]] : [];
+  });
+
+/** A function of the module, which ignores further arguments: `argCount` is the number of its own. */
+type Bound = ((...given: unknown[]) => unknown) & { readonly argCount: number };
+/** The same, where further arguments are an error, except those of Array.map. */
+const strict = (name: string, member: Bound) => (...given: unknown[]) => {
+  const surplus = given.slice(member.argCount).some((each) => each !== undefined);
+  const isMapped = given.length === 3 && Array.isArray(given[2]) && given[2][given[1] as number] === given[0];
+  if (surplus && !isMapped) throw nativeError(`[${name}] ${given.length} arguments - expected at most ${member.argCount} - remove the others.`, 'value');
+  return member(...(isMapped ? given.slice(0, 1) : given));
+};
 const factoriesOf = (name: string) =>
   (module.classes(name) as string[]).map((key) => [key, (options?: unknown) => module.make(name, key, options)]);
 

@@ -87,6 +87,8 @@ export class Parts {
   }
   /** Joins a part to the module, after those that it calls; a page may not do so synchronously. Throws EtudeError "io" if it is of another build. */
   async add(part: Part, compiled: WebAssembly.Module): Promise<void> {
+    if (!this.lacks(part)) return; // a synchronous call has loaded it
+    if (this.compileNow) return this.#addNow(part, compiled); // so that none does so meanwhile
     await WebAssembly.instantiate(compiled, this.#importsOf(part, compiled));
     this.#absent.delete(part);
   }

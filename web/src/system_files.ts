@@ -68,9 +68,10 @@ function lock(fs: typeof import('node:fs'), path: string): (() => void) | undefi
     fs.writeFileSync(own, `${process.pid}`);
     try {
       fs.linkSync(own, path); // atomic, including its contents
-      held.add(path);
+      const name = fs.realpathSync(path);
+      held.add(name);
       return () => {
-        held.delete(path);
+        held.delete(name);
         fs.rmSync(path, { force: true });
       };
     } catch (error) {
@@ -78,7 +79,7 @@ function lock(fs: typeof import('node:fs'), path: string): (() => void) | undefi
     } finally {
       fs.rmSync(own, { force: true });
     }
-    if (held.has(path)) return undefined;
+    if (held.has(fs.realpathSync(path))) return undefined;
     const holder = holderIn(path);
     if (holder !== process.pid && isAlive(holder)) return undefined;
     fs.renameSync(path, own);
@@ -88,6 +89,7 @@ function lock(fs: typeof import('node:fs'), path: string): (() => void) | undefi
     if (taken !== holder) return undefined;
   }
 }
+/** The locks of this thread, by their real paths. Other threads of the process are not noticed. */
 const held = new Set<string>();
 
 function isAlive(id: number): boolean {

@@ -21,7 +21,8 @@ export class Tensor {
     shape: readonly number[],
     readonly dtype: TensorDType = data instanceof Float32Array ? 'float32' : data instanceof Int32Array ? 'int32' : 'uint8',
   ) {
-    this.shape = fitted(shape, lengthOf(data));
+    const { length } = checked(data, dtype);
+    this.shape = fitted(shape, length);
   }
 
   get size(): number {
@@ -94,9 +95,12 @@ function converted(values: ArrayBufferView): TensorData {
   fail('dtype', 'tensor', `${describe(values)} - expected a typed array of floats, or of integers below 2^31 - convert it.`);
 }
 
-function lengthOf(data: unknown): number {
-  if (data instanceof Float32Array || data instanceof Int32Array || data instanceof Uint8Array) return data.length;
-  fail('data', 'tensor', `${describe(data)} - expected a Float32Array, an Int32Array or a Uint8Array - use et.tensor(data, shape), which converts.`);
+const arrays = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array, bool: Uint8Array };
+function checked(data: unknown, dtype: TensorDType): TensorData {
+  const expected = arrays[dtype] as (typeof arrays)[TensorDType] | undefined;
+  if (!expected) fail('dtype', 'tensor', `dtype ${describe(dtype)} - expected one of: ${Object.keys(arrays).join(', ')} - choose one.`);
+  if (data instanceof expected) return data;
+  fail('dtype', 'tensor', `${describe(data)} for dtype ${dtype} - expected ${expected.name === 'Int32Array' ? 'an' : 'a'} ${expected.name} - use et.tensor(data, shape), which converts.`);
 }
 
 /** `shape` with -1 computed, if it has `size` elements. */

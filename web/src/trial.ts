@@ -8,7 +8,7 @@ import { checkFiles, checkNames, loadExperiment, module } from './experiment_par
 import { givesBatches, isColumns, type ColumnGroup, type DataLike } from './kinds.js';
 import { Model } from './model.js';
 import type { FitOptions, History } from './model_options.js';
-import { hostFiles, led } from './module.js';
+import { free, hostFiles, led } from './module.js';
 import { inNode } from './node.js';
 import { PreemptContext, Requests, type PreemptOptions } from './preemption.js';
 import { withCustomObjects, type CustomObjects } from './registry.js';
@@ -220,17 +220,22 @@ export class Context {
     const model = given[0] instanceof Model ? (given.shift() as Model) : undefined;
     const [dataset, process, options = {}] = given as [Dataset, (...given: unknown[]) => unknown, BatchProcessOptions?];
     checkNames(options, ['checkpointInterval', 'maxBatches', 'onCheckpointStart', 'onFinish', 'name'], 'batchProcess');
-    let iterator: ReturnType<Dataset['iterator']>;
+    let iterator: ReturnType<Dataset['iterator']> | undefined;
+    const end = () => {
+      if (iterator) free(iterator);
+      iterator = undefined;
+    };
     const begin = (done: number) => {
       const { maxBatches } = options;
+      end();
       iterator = (maxBatches === undefined || maxBatches === null ? dataset : dataset.take(maxBatches)).skip(done).iterator(0);
     };
     const processNext = async (index: number) => {
-      const batch = await next(iterator);
+      const batch = await next(iterator as NonNullable<typeof iterator>);
       if (batch) await process(...(model ? [model.predictOutputsOnBatch(batch.x as ColumnGroup)] : []), batch, index);
       return batch !== null;
     };
-    await led(() => module.experiment_batchProcess(this.#handle, begin, processNext, options));
+    await led(() => module.experiment_batchProcess(this.#handle, begin, processNext, options)).finally(end);
     await hostFiles()?.saved?.();
   }
 
