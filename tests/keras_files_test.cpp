@@ -45,7 +45,7 @@ void check_model(Model& model, const json& test, bool trains = true) {
   if (!trains || !test.contains("losses")) return;
   REQUIRE(model.compiled());
   for (const json& loss : test.at("losses")) {
-    Logs logs = model.train_on_batch(inputs_of(test).front(), tensor_of_lists(test.at("targets")));
+    Logs logs = model.train_on_batch(Batch{inputs_of(test), {tensor_of_lists(test.at("targets"))}, {}});
     CHECK(std::abs(logs["loss"] - loss.get<double>()) < 1e-4);
   }
 }

@@ -104,6 +104,10 @@ if MAJOR == 3:
     add("nested", keras.Model(x, L.Dense(1, name="last")(y)), [".keras"], (4, 3))
     normalization = L.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 5.0, 6.0])
     add("movies", chain((3, 5, 5, 1), L.ConvLSTM2D(2, 3), L.Flatten(), L.Dense(1, dtype="mixed_bfloat16")), [".keras"], (1, 3, 5, 5, 1))
+    shared = L.Dense(4, activation="tanh", name="near_and_far")
+    a, b = keras.Input((4,)), keras.Input((4,))
+    y = L.Add()([shared(L.Dense(4)(a)), L.Dense(4)(L.Dense(4)(shared(L.Dense(4)(b))))])
+    add("depths", keras.Model([a, b], y), [".keras"], (3, 4), (3, 4), optimizer=O.Adam(0.02), targets=(3, 4))
 else:
     model = keras.Sequential([keras.Input((4,)), L.Dense(3, activation="tanh", name="first"), L.BatchNormalization(name="norm"), L.Dense(2, name="last")])
     add("sequential2", model, [".h5", "_weights.h5", ".keras"], (6, 4), optimizer=keras.optimizers.Adam(0.02), targets=(6, 2))

@@ -7,6 +7,7 @@
 #include "etude/saving/detail/model_config.hpp"
 #include "etude/saving/detail/model_state.hpp"
 #include "etude/saving/detail/numbering.hpp"
+#include "etude/training/detail/compiled_trainable.hpp"
 #include "etude/training/detail/training.hpp"
 
 namespace etude {
@@ -20,6 +21,11 @@ std::vector<std::pair<std::string, std::vector<NamedVariable>>> variables_of(con
   std::vector<Variable> metrics;
   for (const MetricPtr& metric : model.metrics())
     for (const Variable& variable : metric->variables()) metrics.push_back(variable);
+  {
+    // Saving the model may have sorted them, and the numbers in a checkpoint must not depend on that.
+    const CompiledTrainable trainable(model.compiled_trainable());
+    model.optimizer().sort_slots(model.trainable_variables());
+  }
   std::vector<std::pair<std::string, std::vector<NamedVariable>>> groups{
       {"model", named_weights(model)},
       {"states", named_states(model)},
