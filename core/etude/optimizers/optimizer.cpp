@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 #include "etude/base/detail/device_libraries.hpp"
@@ -140,17 +139,16 @@ void Optimizer::build(const std::vector<Variable>& variables) {
 }
 
 std::vector<Variable> Optimizer::sort_slots(const std::vector<Variable>& variables) {
-  std::unordered_map<const void*, std::size_t> places;
-  for (const Variable& variable : variables) places.emplace(variable.id(), places.size());
-  const auto place = [&](const Slots& slots) {
-    const auto found = places.find(slots.variable.id());
-    return found == places.end() ? places.size() : found->second;
-  };
-  std::ranges::stable_sort(slots_, {}, place);
+  auto next = slots_.begin();
+  for (const Variable& variable : variables) {
+    const auto found = std::find_if(next, slots_.end(), [&](const Slots& slots) { return slots.variable == variable; });
+    if (found == slots_.end()) continue;
+    std::rotate(next, found, found + 1);
+    ++next;
+  }
   std::vector<Variable> others;
-  for (const Slots& slots : slots_)
-    if (place(slots) == places.size())
-      for (const Variable& slot : slots_for(slots.variable)) others.push_back(slot);
+  for (; next != slots_.end(); ++next)
+    for (const Variable& slot : slots_for(next->variable)) others.push_back(slot);
   return others;
 }
 

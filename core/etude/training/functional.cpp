@@ -20,10 +20,10 @@ struct Ordered {
   std::vector<LayerPtr> layers;
 };
 
-/// The place of each layer in a search from the outputs to the inputs, where it is first found.
-std::unordered_map<const Layer*, std::size_t> places_from(const std::vector<SymbolicTensor>& outputs) {
-  std::unordered_map<const Layer*, std::size_t> places;
-  std::unordered_set<const LayerCall*> visited;
+/// The layers in the order in which a search from the outputs to the inputs finds them.
+std::vector<LayerPtr> layers_from(const std::vector<SymbolicTensor>& outputs) {
+  std::vector<LayerPtr> layers;
+  std::unordered_set<const void*> visited;
   std::vector<CallPtr> next;
   const auto push = [&](const std::vector<SymbolicTensor>& tensors) {
     for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) next.push_back(tensor->call());
@@ -33,31 +33,29 @@ std::unordered_map<const Layer*, std::size_t> places_from(const std::vector<Symb
     const CallPtr call = std::move(next.back());
     next.pop_back();
     if (!visited.insert(call.get()).second) continue;
-    places.emplace(call->layer.get(), places.size());
+    if (visited.insert(call->layer.get()).second) layers.push_back(call->layer);
     push(call->inputs);
   }
-  return places;
+  return layers;
 }
 
 /// In descending order of the distance to the outputs. A layer that is called several times has its largest distance,
 /// also for calls that are found later. Source: keras/src/ops/function.py, map_graph().
 Ordered ordered(const std::vector<SymbolicTensor>& outputs) {
   Ordered all{calls_behind(outputs), {}};
-  std::unordered_map<const LayerCall*, int> depth;  // the longest chain of calls after it; 0 for those of the outputs
-  std::unordered_map<const Layer*, int> layer_depth;
+  // The longest chain of calls after each call, and each layer; 0 for those of the outputs.
+  std::unordered_map<const void*, int> depth;
   for (auto call = all.calls.rbegin(); call != all.calls.rend(); ++call) {
-    const LayerPtr& layer = (*call)->layer;
-    const auto [known, is_new] = layer_depth.emplace(layer.get(), 0);
-    if (is_new) all.layers.push_back(layer);
-    const int own = depth[call->get()] = known->second = std::max(depth[call->get()], known->second);
+    int& of_layer = depth[(*call)->layer.get()];
+    const int own = depth[call->get()] = of_layer = std::max(depth[call->get()], of_layer);
     for (const SymbolicTensor& input : (*call)->inputs)
       depth[input.call().get()] = std::max(depth[input.call().get()], own + 1);
   }
   std::ranges::stable_sort(all.calls, std::greater{}, [&](const CallPtr& call) { return depth[call.get()]; });
-  const auto places = places_from(outputs);
-  std::ranges::sort(all.layers, {}, [&](const LayerPtr& layer) {
-    return std::pair(-layer_depth.at(layer.get()), places.at(layer.get()));
-  });
+  for (LayerPtr& layer : layers_from(outputs)) {
+    const auto is_nearer = [&](const LayerPtr& other) { return depth[other.get()] < depth[layer.get()]; };
+    all.layers.insert(std::ranges::find_if(all.layers, is_nearer), std::move(layer));
+  }
   return all;
 }
 
