@@ -93,7 +93,7 @@ TEST_CASE("elu, selu and celu have the gradient of their lower branch at 0, as i
   CHECK(at_zero([](Value x) { return activations::celu(x, {}); }) == 1);
 }
 
-TEST_CASE("relu6 and relu of minus infinity are 0, and of NaN NaN", "[activations]") {
+TEST_CASE("relu6 and the layer ReLU give 0 for minus infinity, and NaN for NaN", "[activations]") {
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor x = tensor_of({3}, DType::float32, {-infinity, infinity, std::nan("")});
   const auto expect = [&](const Tensor& y, double most) {

@@ -50,7 +50,7 @@ TEST_CASE("multiply, maximum and minimum leave out the entries that the mask of 
   }
 }
 
-TEST_CASE("features that are concatenated count where any input does; one without a mask counts everywhere (A-19)",
+TEST_CASE("concatenated features count where any input does; inputs without a mask count everywhere (A-19)",
           "[layers][mask]") {
   const LayerPtr layer = layers::concatenate({.axis = 2});
   CHECK(numbers(run({first, second}, [&](Values v) {

@@ -11,7 +11,7 @@ namespace etude::testing {
 /// The largest single allocation of a target, and the memory and CPU time for an empty input, by default. All these
 /// bounds are several times the values measured under sanitizers; etude_tests '[fuzz_costs]' measures them.
 constexpr std::size_t request_limit = std::size_t{1} << 20, free_bytes = std::size_t{1} << 17;
-constexpr double free_seconds = 0.3;
+constexpr double free_seconds = 0.1;
 
 /// A reader of untrusted bytes, for fuzzers: the same function for libFuzzer and for the tests.
 struct FuzzTarget {

@@ -117,7 +117,7 @@ test('the place of an error has its JavaScript name', async () => {
   await assertError(() => et.sequential([own], { name: 'my_model' }).predict(waves([2]), quiet), 'shape', '"my_own"');
 });
 
-test('an argument of another type is refused by each function: null, undefined, a string', async () => {
+test('each function refuses an argument of a wrong type: null, undefined, a string', async () => {
   await assertError(() => et.model(), 'value', '[model] undefined - expected an object of options');
   await assertError(() => et.model(null), 'value', '[model] null');
   await assertError(() => et.configure(null), 'value', '[configure] null');
@@ -138,7 +138,7 @@ test('an argument of another type is refused by each function: null, undefined, 
   await assertError(() => et.data.toArray(et.data.fromGenerator(() => {})), 'data', '[data] undefined - expected a generator');
 });
 
-test('arguments of ops beyond those that they have are refused, except those of Array.map', async () => {
+test('ops refuse further arguments, except those of Array.map', async () => {
   const at = et.input({ shape: [3] });
   await assertError(() => et.ops.softmax(at, 0), 'value', '[ops.softmax] 2 arguments - expected at most 1');
   await assertError(() => et.ops.take(at, at, 1), 'value', '[ops.take] 3 arguments - expected at most 2');
@@ -152,7 +152,7 @@ test('a sparse array of 2^32 - 1 entries is refused', async () => {
   await assertError(() => model.predict(sparse, quiet), 'value', 'a list of 4294967295 - expected at most');
 });
 
-test('results of user code of another type are refused', async () => {
+test('results of a wrong type from user code are refused', async () => {
   const counts = { state: () => ({ count: 1n }), restore() {} };
   const folder = mkdtempSync(join(tmpdir(), 'etude-errors-'));
   after(() => rmSync(folder, { recursive: true }));

@@ -187,7 +187,7 @@ test('makeTrainFunction: misuse is an error that says what to do', async () => {
   await assertError(() => predicting.predictOnBatch(x), 'state', 'call predict with this batch');
 });
 
-test('a failure of default steps that the function does not await is an unhandled rejection', () => {
+test('if default steps that are not awaited fail, it is an unhandled rejection', () => {
   const program = `
     import * as et from 'etude-ml';
     const model = et.sequential([et.layers.dense({ units: 1 })], {

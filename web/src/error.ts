@@ -42,6 +42,8 @@ export const isThrown = (value: unknown): value is Thrown => allThrown.has(value
 /** Classes of a module that ended: their objects are distinguished from those of the current module. */
 const retired = new WeakSet<object>();
 export const retire = (member: object): void => void retired.add(member);
+/** Whether it is an object of a module that ended. */
+export const isRetired = (object: object): boolean => retired.has(object.constructor);
 
 /** Throws EtudeError "value" unless it is an object. */
 export function checkOptions(given: unknown, where: string): void {
@@ -56,5 +58,5 @@ export function describe(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   const name = (value.constructor as { name?: string } | undefined)?.name ?? 'object';
   if (name === 'Object') return `an object with ${Object.keys(value).join(', ') || 'nothing'}`;
-  return `a ${name}${retired.has(value.constructor) ? ' made before et.reload()' : ''}`;
+  return `a ${name}${isRetired(value) ? ' made before et.reload()' : ''}`;
 }

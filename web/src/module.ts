@@ -2,7 +2,7 @@
 import { asBatch, itemsOf } from './batch.js';
 import { builds, isLite } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
-import { EtudeError, checkOptions, describe, fail, isThrown, nativeError } from './error.js';
+import { EtudeError, checkOptions, describe, fail, isRetired, isThrown, nativeError } from './error.js';
 import type { MainModule, SymbolicTensor } from './etude.mjs';
 import { asFile, type Files } from './files.js';
 import { asData } from './kinds.js';
@@ -227,7 +227,9 @@ function begin(begun: Life, build: Variant, ofBuild: Parts, started: MainModule)
 export const outcome = <T>(promise: Promise<T>): Promise<T> => (life as Life).outcome(promise);
 
 /** Frees an object of the module, and what it holds, such as open files, before it is garbage-collected. */
-export const free = (handle: object): void => (handle as { delete(): void }).delete();
+export function free(handle: object): void {
+  if (!isRetired(handle)) (handle as { delete(): void }).delete();
+}
 
 /** Awaits a loop; rejects if the module stops meanwhile. */
 export const led = <T>(loop: () => Promise<T>): Promise<T> => withCaller(() => outcome(loop()));
@@ -269,9 +271,9 @@ const functionsOf = (name: string) =>
     return key.startsWith(`${name}_`) ? [[own, strict(`${name}.${own}`, member as Bound)]] : [];
   });
 
-/** A function of the module, which ignores further arguments: `argCount` is the number of its own. */
+/** A function of the module. It has `argCount` arguments, and ignores further ones. */
 type Bound = ((...given: unknown[]) => unknown) & { readonly argCount: number };
-/** The same, where further arguments are an error, except those of Array.map. */
+/** The same function, for which further arguments are an error, unless Array.map passes them. */
 const strict = (name: string, member: Bound) => (...given: unknown[]) => {
   const surplus = given.slice(member.argCount).some((each) => each !== undefined);
   const isMapped = given.length === 3 && Array.isArray(given[2]) && given[2][given[1] as number] === given[0];

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <utility>
 
 #include "etude/base/error.hpp"
@@ -36,9 +37,10 @@ struct Found {
   Manifest manifest;
 };
 
-/// All checkpoints of a folder with undamaged manifests, newest first. Calls `damaged` with the error and the path of
-/// each other one.
-template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& folder, Damaged&& damaged) {
+using OnDamage = std::function<void(const std::string& path, const Error&)>;
+
+/// All checkpoints of a folder with undamaged manifests, newest first. Calls `damaged` for each other one.
+std::vector<Found> scan(Vfs& files, const std::string& folder, const OnDamage& damaged) {
   std::vector<Found> found;
   for (const std::string& name : files.list(folder)) {
     if (!name.starts_with(checkpoint_begin)) continue;
@@ -47,7 +49,7 @@ template <class Damaged> std::vector<Found> scan(Vfs& files, const std::string& 
     try {
       manifest = manifest_of(files, path);
     } catch (const Error& error) {
-      damaged(error, path);
+      damaged(path, error);
       continue;
     }
     refuse_newer(manifest, path);
@@ -65,30 +67,24 @@ Checkpoint load(Vfs& files, const Found& found) {
   return parse_checkpoint(found.manifest, reader_of(files, found.folder), found.folder);
 }
 
-/// A checkpoint that cannot be read.
-struct Damaged {
-  std::string path;
-  ErrorKind kind;
-};
-
-/// The result of `read` for the newest undamaged checkpoint of a folder; empty if the folder has none. `read` throws
-/// for a damaged one, which is added to `found_damaged`.
-template <class Result, class Read>
-std::optional<Result> newest(Vfs& files, const std::string& folder, const TextSink& warn, Read&& read,
-                             std::vector<Damaged>* found_damaged = nullptr) {
+/// Calls `read` for the newest checkpoint of a folder, and for older ones until it does not throw. Warns about each
+/// damaged one, and calls `on_damage`, if there is one. Does nothing if the folder has no checkpoints; throws
+/// Error(data) if all of them are damaged.
+void read_newest(Vfs& files, const std::string& folder, const TextSink& warn,
+                 const std::function<void(const Found&)>& read, const OnDamage& on_damage = {}) {
   constexpr int most_attempts = 10;
-  if (files.kind_through_links(folder) == PathKind::none) return {};
+  if (files.kind_through_links(folder) == PathKind::none) return;
   std::string first;
   for (int attempt = 1;; ++attempt) {
     bool has_changed = false;
-    const auto damaged = [&](const Error& error, const std::string& path) {
-      // A process that saves removes older checkpoints, after a newer one is complete.
+    const OnDamage damaged = [&](const std::string& path, const Error& error) {
+      // A process that saves removes older checkpoints when a newer one is complete.
       if (attempt < most_attempts && !files.exists(path)) {
         has_changed = true;
         return;
       }
       if (first.empty()) first = error.what();
-      if (found_damaged) found_damaged->push_back({path, error.kind()});
+      if (on_damage) on_damage(path, error);
       print_warning(warn, std::string("a checkpoint was skipped: ") + error.what());
     };
     for (const Found& found : scan(files, folder, damaged)) {
@@ -96,14 +92,20 @@ std::optional<Result> newest(Vfs& files, const std::string& folder, const TextSi
       try {
         return read(found);
       } catch (const Error& error) {
-        damaged(error, found.folder);
+        damaged(found.folder, error);
       }
     }
     if (!has_changed) break;
   }
   check(first.empty(), ErrorKind::data, "checkpoint", "no checkpoint in \"", folder,
         "\" is undamaged - expected at least one - restore the folder, or use another; the first error: ", first);
-  return {};
+}
+
+std::optional<Checkpoint> read_newest_checkpoint(const std::string& folder, Vfs& files, const TextSink& warn,
+                                                 const OnDamage& on_damage = {}) {
+  std::optional<Checkpoint> result;
+  read_newest(files, folder, warn, [&](const Found& found) { result = load(files, found); }, on_damage);
+  return result;
 }
 
 void copy(const Tensor& from, Tensor& to) {
@@ -137,7 +139,7 @@ CheckpointStore::CheckpointStore(std::string folder, CheckpointStoreOptions opti
         " - expected numbers of 0 or more - change them.");
   files_->make_folders(folder_, true);
   lock_ = files_->lock(path_of("LOCK"));
-  const auto damaged = [](const Error& error, const std::string&) {
+  const auto damaged = [](const std::string&, const Error& error) {
     // A checkpoint that cannot be read now may be the newest.
     if (error.kind() == ErrorKind::io) throw error;
   };
@@ -285,13 +287,10 @@ std::vector<std::string> CheckpointStore::best() const {
 
 std::optional<Checkpoint> CheckpointStore::load_newest() {
   wait();
-  std::vector<Damaged> damaged;
-  const auto read = [&](const Found& found) { return load(*files_, found); };
-  std::optional<Checkpoint> checkpoint = newest<Checkpoint>(*files_, folder_, options_.warn, read, &damaged);
-  for (Entry& entry : entries_)
-    for (const auto& [path, kind] : damaged)
-      if (path == path_of(entry.name) && kind == ErrorKind::data) entry.damaged = true;
-  return checkpoint;
+  return read_newest_checkpoint(folder_, *files_, options_.warn, [&](const std::string& path, const Error& error) {
+    for (Entry& entry : entries_)
+      if (path == path_of(entry.name) && error.kind() == ErrorKind::data) entry.damaged = true;
+  });
 }
 
 std::vector<std::string> CheckpointStore::list() {
@@ -305,14 +304,16 @@ std::vector<std::string> CheckpointStore::list() {
 std::optional<Checkpoint> load_newest_checkpoint(const std::string& folder, const std::shared_ptr<Vfs>& files,
                                                  const TextSink& warn) {
   const std::shared_ptr<Vfs> chosen = vfs_or_host(files, "checkpoint");
-  return newest<Checkpoint>(*chosen, folder, warn, [&](const Found& found) { return load(*chosen, found); });
+  return read_newest_checkpoint(folder, *chosen, warn);
 }
 
 std::optional<std::vector<StoredTensor>> newest_stored_group(const std::string& folder, const std::string& group,
                                                              Vfs& files) {
-  return newest<std::vector<StoredTensor>>(files, folder, {}, [&](const Found& found) {
-    return stored_group(found.manifest, group, reader_of(files, found.folder), found.folder);
+  std::optional<std::vector<StoredTensor>> result;
+  read_newest(files, folder, {}, [&](const Found& found) {
+    result = stored_group(found.manifest, group, reader_of(files, found.folder), found.folder);
   });
+  return result;
 }
 
 Checkpoint load_checkpoint(const std::string& folder, const std::shared_ptr<Vfs>& files) {
