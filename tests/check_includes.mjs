@@ -32,7 +32,7 @@ const includes = {
   callbacks: ['training', 'saving'],
   experiment: ['callbacks'],
   [beside]: ['base'],
-  'native/cuda': ['execution', 'graph', 'devices'],
+  'native/cuda': ['execution', 'graph', 'devices', 'distribute'],
   'native/gloo': ['distribute', 'saving'],
   'native/mpi': ['distribute'],
   'native/search': ['experiment'],

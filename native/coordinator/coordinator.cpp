@@ -99,7 +99,9 @@ class ClusterCoordinator::Implementation {
   bool done() {
     std::unique_lock lock(mutex_);
     throw_failure(lock);
-    return queue_.empty() && running_ == 0;
+    const bool done = queue_.empty() && running_ == 0;
+    if (!done) expect_worker();
+    return done;
   }
 
   std::vector<Tensor> fetch(const RemoteValue& value) {
@@ -133,14 +135,18 @@ class ClusterCoordinator::Implementation {
   /// Waits until `ready`, or until a parameter server is lost. Throws if no worker is there for too long.
   template <class Ready> void await(std::unique_lock<std::mutex>& lock, Ready ready) {
     while (!ready() && !lost_) {
-      if (available_ > 0) {
+      expect_worker();
+      if (available_ > 0)
         changed_.wait(lock);
-      } else if (steady_clock::now() >= absent_since_ + options_.absence) {
-        throw UnavailableError("worker", -1, "none for too long; " + reason_);
-      } else {
+      else
         changed_.wait_until(lock, absent_since_ + options_.absence);
-      }
     }
+  }
+
+  /// Throws if no worker was there for too long.
+  void expect_worker() const {
+    if (available_ == 0 && steady_clock::now() >= absent_since_ + options_.absence)
+      throw UnavailableError("worker", -1, "none for too long; " + reason_);
   }
 
   /// Throws the error of a lost server, or that of the first function that failed, which is then forgotten, after the

@@ -7,6 +7,7 @@
 
 #include "cuda/launch.hpp"
 #include "cuda/nccl.hpp"
+#include "cuda/nccl_workers.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/random.hpp"
 
@@ -112,6 +113,10 @@ std::shared_ptr<Collective> Cuda::collective(std::span<const std::reference_wrap
     runtimes.push_back(&gpu->runtime());
   }
   return std::make_shared<cuda::Nccl>(cuda::Nccl::installed(), std::move(runtimes));
+}
+
+std::shared_ptr<Collective> Cuda::collective_over(std::shared_ptr<Workers> workers) const {
+  return std::make_shared<cuda::NcclWorkers>(cuda::NcclWorkers::installed, *runtime_, std::move(workers));
 }
 
 void Cuda::replay(const std::function<void()>& work, Addresses addresses, std::unique_ptr<Recording>& kept) {

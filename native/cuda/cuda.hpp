@@ -62,6 +62,8 @@ class Cuda : public Device {
   /// NCCL, for distinct GPUs of this machine. Throws Error(value) for other devices, Error(state) if NCCL is not
   /// installed.
   std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const override;
+  /// NCCL, with a GPU of its own for each process.
+  std::shared_ptr<Collective> collective_over(std::shared_ptr<Workers> workers) const override;
   /// A range of NVTX.
   void begin_range(std::string_view name) override { runtime_->begin_range(std::string(name).c_str()); }
   void end_range() override { runtime_->end_range(); }

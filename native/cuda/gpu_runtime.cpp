@@ -223,6 +223,7 @@ class GpuRuntime : public Runtime {
   void lock() override { mutex_.lock(); }
   void unlock() noexcept override { mutex_.unlock(); }
   CUstream_st* stream() override { return stream_; }
+  void make_current() override { const Turn turn(*this); }
   std::unique_ptr<SideQueue> side_queue() override {
     const Turn turn(*this);
     return std::make_unique<SideStream>(ordinal_, stream_);

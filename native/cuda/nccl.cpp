@@ -11,15 +11,6 @@ namespace {
 
 namespace number = vendor::nccl;
 
-/// The NCCL types of the dtypes that ops::all_reduce accepts.
-int type_of(DType dtype) {
-  return dtype == DType::int32      ? number::type_int32
-         : dtype == DType::float64  ? number::type_float64
-         : dtype == DType::float16  ? number::type_float16
-         : dtype == DType::bfloat16 ? number::type_bfloat16
-                                    : number::type_float32;
-}
-
 /// While it exists, no other thread enqueues work on any of the GPUs.
 class Locked {
  public:
@@ -48,6 +39,14 @@ Nccl::Functions Nccl::Functions::of(const SharedLibrary& library) {
   library.find(f.all_reduce, "ncclAllReduce");
   library.find(f.text, "ncclGetErrorString");
   return f;
+}
+
+int Nccl::type_of(DType dtype) {
+  return dtype == DType::int32      ? number::type_int32
+         : dtype == DType::float64  ? number::type_float64
+         : dtype == DType::float16  ? number::type_float16
+         : dtype == DType::bfloat16 ? number::type_bfloat16
+                                    : number::type_float32;
 }
 
 const Nccl::Functions& Nccl::installed() {

@@ -39,6 +39,9 @@ class Nccl : public Collective {
   /// The functions of the installed NCCL. Throws Error(state) if there is none.
   static const Functions& installed();
 
+  /// The type of a dtype that ops::all_reduce accepts.
+  static int type_of(DType dtype);
+
   /// The least bytes of a bucket: with more, an all-reduce is bound by the links between the GPUs.
   static constexpr std::size_t usual_bucket = std::size_t{4} << 20;
 

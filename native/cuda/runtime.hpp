@@ -55,6 +55,8 @@ class SideQueue {
   virtual void mark(std::size_t number) = 0;
   /// Makes later work of the runtime's queue wait for the work before a mark.
   virtual void lead(std::size_t number) = 0;
+  /// Whether the work before a mark is done. It does not wait.
+  virtual bool reached(std::size_t number) = 0;
   /// Returns when its work is done, or cannot be done.
   virtual void wait() noexcept = 0;
 };
@@ -75,6 +77,8 @@ class Runtime {
   virtual void release(std::byte* memory) noexcept = 0;
   /// Free device memory, in bytes.
   virtual std::size_t free_memory() = 0;
+  /// Makes this GPU the current one of the calling thread, for libraries that use that one.
+  virtual void make_current() {}
   /// Called before a library connects these GPUs: lets them access this GPU's memory, and frees unused memory for the
   /// library.
   virtual void share_memory(std::span<const int> gpus) { static_cast<void>(gpus); }

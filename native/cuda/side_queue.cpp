@@ -41,6 +41,18 @@ void SideStream::lead(std::size_t number) {
   expect(cudaStreamWaitEvent(first_, marks_[number], 0), "waiting for an event");
 }
 
+bool SideStream::reached(std::size_t number) {
+  if (marks_.size() <= number || !marks_[number]) return true;  // there is no such mark
+  expect(cudaSetDevice(ordinal_), "choosing a GPU");
+  const cudaError_t status = cudaEventQuery(marks_[number]);
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();  // which would return it later
+    return false;
+  }
+  expect(status, "the work before an event");
+  return true;
+}
+
 void SideStream::wait() noexcept {
   cudaSetDevice(ordinal_);
   cudaStreamSynchronize(side_);

@@ -21,6 +21,7 @@ class SideStream : public SideQueue {
   void follow() override;
   void mark(std::size_t number) override;
   void lead(std::size_t number) override;
+  bool reached(std::size_t number) override;
   void wait() noexcept override;
 
  private:

@@ -42,6 +42,9 @@ namespace etude::cuda::vendor::nccl {
 
 inline constexpr int type_int32 = 2, type_float16 = 6, type_float32 = 7, type_float64 = 8, type_bfloat16 = 9;
 inline constexpr int op_sum = 0;
+inline constexpr int remote_error = 6, in_progress = 7;
+inline constexpr int safe_version = 21900;  // 2.19: an abort does not wait for a process that has ended
+inline constexpr unsigned config_magic = 0xcafebeef, config_version = 21400;  // the first version with `blocking`
 
 }  // namespace etude::cuda::vendor::nccl
 

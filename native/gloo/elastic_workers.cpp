@@ -69,6 +69,10 @@ class ElasticWorkers : public Workers, public Membership {
     current_->all_gather(own, sizes, all);
   }
   using Workers::all_gather;
+  void watch(const char* operation, steady_clock::time_point began) override { current_->watch(operation, began); }
+  void give_up(const char* operation, const std::string& cause, bool own) override {
+    current_->give_up(operation, cause, own);
+  }
 
   std::shared_ptr<Callback> keeper() override { return keeper_; }
   bool late() const override { return late_; }

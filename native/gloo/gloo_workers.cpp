@@ -13,6 +13,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "gloo/rendezvous.hpp"
@@ -30,6 +31,9 @@ constexpr std::size_t most_fused_bytes = 25 << 20;
 
 /// The least bytes of a sum that runs beside the backward pass. The time of smaller ones is mostly latency.
 constexpr std::size_t usual_bucket_bytes = 1 << 20;
+
+/// How long operations may take that a process began before it left.
+constexpr milliseconds last_operations{1000};
 
 /// While it exists, this thread, and threads that it starts, get no SIGPIPE. Gloo writes to connections that may have
 /// ended, which would end the process.
@@ -67,6 +71,7 @@ class GlooWorkers : public Workers {
       : cluster_(cluster),
         serves_(serves),
         bucket_bytes_(options.bytes_per_pack ? options.bytes_per_pack : usual_bucket_bytes),
+        timeout_(std::max(options.timeout, milliseconds(1))),
         alarm_(std::move(alarm)) {
     if (cluster.size == 1) return;
     const auto deadline = steady_clock::now() + options.connect_timeout;
@@ -93,7 +98,7 @@ class GlooWorkers : public Workers {
             mesh->connect(*client, host, deadline, timeout);
           },
           deadline);
-      mesh->setTimeout(std::max(options.timeout, milliseconds(1)));
+      mesh->setTimeout(timeout_);
       context_ = mesh;
     });
   }
@@ -153,6 +158,23 @@ class GlooWorkers : public Workers {
   }
 
   using Workers::all_gather;
+
+  void watch(const char* operation, steady_clock::time_point began) override {
+    const auto waited = steady_clock::now() - began;
+    if (alarm_->rang())
+      give_up(operation, "its connection ended", false);
+    else if (waited >= timeout_)
+      give_up(operation, "it did not take part before the deadline", false);
+    else if (const int left = client_ && waited >= last_operations ? client_->left() : -1; left >= 0)
+      run(operation, [&] { throw CollectiveError(left, operation, cluster_.generation, "it has left"); });
+  }
+
+  void give_up(const char* operation, const std::string& cause, bool own) override {
+    run(operation, [&] {
+      if (own) throw std::runtime_error(cause);
+      throw gloo::IoException(cause);
+    });
+  }
 
  private:
   static std::size_t bytes_of(const ReplicaSum& value) {
@@ -237,6 +259,8 @@ class GlooWorkers : public Workers {
       failure_.emplace(of_connection ? failed_rank() : cluster_.rank, name, cluster_.generation, cause_of(error));
     }
     if (!failure_) return;
+    alarm_->ring();  // so that operations of other libraries, which watch, fail too
+    if (client_ && failure_->peer() == cluster_.rank) client_->abandon();
     if (server_) server_->await_questions(steady_clock::now() + milliseconds(500));
     throw CollectiveError(*failure_);
   }
@@ -255,7 +279,8 @@ class GlooWorkers : public Workers {
   Cluster cluster_;
   bool serves_;
   std::size_t bucket_bytes_;
-  std::mutex mutex_;  ///< of the caller and the thread of started sums
+  milliseconds timeout_;  ///< of an operation
+  std::mutex mutex_;      ///< of the caller and the thread of started sums
   std::unique_ptr<RendezvousServer> server_;
   std::shared_ptr<RendezvousClient> client_;
   std::shared_ptr<Alarm> alarm_;

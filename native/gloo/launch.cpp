@@ -96,6 +96,7 @@ int launch(const Options& options) {
     if (::sigaction(number, nullptr, &given) == 0 && given.sa_handler != SIG_IGN) ::sigaddset(&handled, number);
   }
   ::sigprocmask(SIG_BLOCK, &handled, &before);
+  ::signal(SIGCHLD, SIG_DFL);  // if it was ignored, the ends of processes would not be signalled
   const auto has = [](const char* name) {
     const char* const value = std::getenv(name);
     return value && *value;

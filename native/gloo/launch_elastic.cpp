@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <string>
 
 #include "etude/base/error.hpp"
 #include "etude/distribute/cluster.hpp"
@@ -97,6 +100,18 @@ class MembershipProcess {
   bool running_ = true;
 };
 
+/// 0 if there is no such process.
+pid_t parent_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(')');  // "12 (name) S 7 …"
+  pid_t parent = 0;
+  if (name_end != std::string::npos && name_end + 4 < text.size())
+    std::from_chars(text.data() + name_end + 4, text.data() + text.size(), parent);
+  return parent;
+}
+
 class ElasticGroup {
  public:
   explicit ElasticGroup(Run& run) : run_(run), membership_(run.options.processes) {}
@@ -140,8 +155,13 @@ class ElasticGroup {
   void note(pid_t number) {
     if (number == 0)
       over_ = true;
-    else if (std::ranges::find(children_, number) != children_.end())
+    else if (started(number))
       ::kill(number, SIGKILL);
+  }
+  /// Whether a process is one of the children, or below one, such as a shell that did not replace itself.
+  bool started(pid_t process) const {
+    while (process > 1 && std::ranges::find(children_, process) == children_.end()) process = parent_of(process);
+    return process > 1;
   }
 
   void collect() {

@@ -33,7 +33,8 @@ enum Kind : std::uint8_t {
   question,
   failed,
   farewell,
-  challenge
+  challenge,
+  departure  ///< the rank of a process that sent a farewell
 };
 
 /// The longest that the server waits for questions of other processes before it answers one.
@@ -185,6 +186,9 @@ void RendezvousServer::answer(Client& client, const Message& message) {
   } else if (message.kind == farewell) {
     standing_[static_cast<std::size_t>(client.rank)] = Standing::left;
     client.closed = true;
+    const Message left{departure, {std::to_string(client.rank)}};
+    for (Client& other : clients_)  // if that fails for one, read() notices its end
+      if (!other.closed && other.rank >= 0) sockets::send(other.socket, left, steady_clock::now() + sending);
   } else {
     drop(client);
   }
@@ -314,6 +318,8 @@ void RendezvousClient::listen() {
     while (std::optional<Message> message = sockets::take_message(received, valid)) {
       if (message->kind == value && message->fields.size() == 1) value_ = std::move(message->fields[0]);
       if (message->kind == failed && message->fields.size() == 1 && !failed_) failed_ = number_in(message->fields[0]);
+      if (message->kind == departure && message->fields.size() == 1) left_ = number_in(message->fields[0]);
+      if (message->kind == farewell) left_ = 0;
       server_left = server_left || message->kind == farewell;
     }
     changed_.notify_all();
@@ -364,6 +370,13 @@ int RendezvousClient::known_failure() {
   const std::lock_guard lock(mutex_);
   return failed_.value_or(-1);
 }
+
+int RendezvousClient::left() {
+  const std::lock_guard lock(mutex_);
+  return left_;
+}
+
+void RendezvousClient::abandon() noexcept { ::shutdown(socket_.get(), SHUT_RDWR); }
 
 void RendezvousClient::fail(int peer, const std::string& cause) const {
   throw CollectiveError(peer, "connect", generation_, cause);

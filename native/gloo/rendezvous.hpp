@@ -88,6 +88,10 @@ class RendezvousClient {
   int failed_rank();
   /// The same without a question: -1 if it is not known yet.
   int known_failure();
+  /// The rank of a process that has ended without a failure; -1 if all are there.
+  int left();
+  /// Ends the connection, as if this process had ended: the others know that it has failed.
+  void abandon() noexcept;
   /// Calls a function, once and on a separate thread, soon after it is known that a process failed: until then,
   /// operations that do not need that process can end.
   void on_failure(std::function<void()> call);
@@ -104,6 +108,7 @@ class RendezvousClient {
   std::condition_variable changed_;
   std::optional<std::string> value_;  ///< the answer to get()
   std::optional<int> failed_;         ///< the rank of a process
+  int left_ = -1;                     ///< the rank of a process
   bool ended_ = false;                ///< there are no more messages
   bool stopped_ = false;
   std::function<void()> call_;

@@ -1,8 +1,10 @@
 #include "gloo/state_keeper.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "etude/distribute/workers.hpp"
 #include "etude/training/detail/training.hpp"
 #include "etude/training/model.hpp"
 
@@ -26,8 +28,17 @@ void StateKeeper::on_epoch_begin(int, Logs&) {
   }
 }
 
-void StateKeeper::on_train_batch_end(std::int64_t, Logs& logs) { keep(TrainingMoment::execution_end, logs); }
-void StateKeeper::on_epoch_end(int, Logs& logs) { keep(TrainingMoment::epoch_end, logs); }
+void StateKeeper::on_train_batch_end(std::int64_t, Logs& logs) {
+  keep(TrainingMoment::execution_end, logs);
+  watch();
+}
+
+void StateKeeper::on_epoch_end(int, Logs& logs) {
+  keep(TrainingMoment::epoch_end, logs);
+  watch();
+}
+
+void StateKeeper::watch() { model().strategy()->others()->watch("fit", std::chrono::steady_clock::now()); }
 
 void StateKeeper::keep(TrainingMoment moment, const Logs& logs) {
   ++number_;

@@ -14,6 +14,7 @@ class StateKeeper : public Callback {
   void on_train_begin(Logs&) override;
   void on_epoch_begin(int epoch, Logs&) override;
   void on_train_batch_end(std::int64_t batch, Logs& logs) override;
+  void on_test_batch_end(std::int64_t, Logs&) override { watch(); }
   void on_epoch_end(int epoch, Logs& logs) override;
   PendingPtr take_pending() override { return std::move(pending_); }
   CallbackState state() const override;
@@ -38,6 +39,9 @@ class StateKeeper : public Callback {
     Checkpoint state;
   };
   void keep(TrainingMoment moment, const Logs& logs);
+  /// Throws CollectiveError if processes leave or join. The steps of a process that is alone do not, because they have
+  /// no all-reduce.
+  void watch();
   Task<> place();
 
   std::deque<Kept> kept_;

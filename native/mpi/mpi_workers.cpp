@@ -127,6 +127,17 @@ class MpiWorkers : public Workers {
 
   using Workers::all_gather;
 
+  void watch(const char* operation, steady_clock::time_point began) override {
+    if (failure_ || steady_clock::now() - began >= options_.timeout)
+      give_up(operation, "a process did not take part before the deadline", false);
+  }
+  void give_up(const char* operation, const std::string& cause, bool own) override {
+    run(operation, options_.timeout, [&] {
+      if (own) throw CollectiveError(rank_, operation, 0, cause);
+      throw std::runtime_error(cause);
+    });
+  }
+
  private:
   /// Sums values of one dtype, as many in one operation as fit.
   template <class T> void sum(std::span<const ReplicaSum> values) {
@@ -204,6 +215,10 @@ class MpiWorkers : public Workers {
     deadline_ = steady_clock::now() + timeout;
     try {
       operation();
+    } catch (const CollectiveError& error) {
+      has_failed = true;
+      failure_.emplace(error);
+      throw;
     } catch (const std::exception& error) {
       has_failed = true;
       // MPI may still write to the memory of the operation, so that memory is never freed.

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <csignal>
 #include <thread>
@@ -251,11 +252,14 @@ TEST_CASE("ClusterCoordinator: a worker that is started again takes part again, 
   CHECK(reports == Reports{"435", "5"});
 }
 
-TEST_CASE("ClusterCoordinator: join throws UnavailableError if all workers are absent for too long", "[coordinator]") {
-  const Reports reports = run_cluster(1, 0, [](ClusterCoordinator& coordinator) {
+TEST_CASE("ClusterCoordinator: join and done throw UnavailableError if all workers are absent for too long",
+          "[coordinator]") {
+  const bool joins = GENERATE(true, false);
+  const Reports reports = run_cluster(1, 0, [&](ClusterCoordinator& coordinator) {
     coordinator.schedule("killed");
     try {
-      coordinator.join();
+      if (joins) coordinator.join();
+      while (!coordinator.done()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     } catch (const UnavailableError& error) {
       return error.task() + ' ' + std::to_string(error.index());
     }

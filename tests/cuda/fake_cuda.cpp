@@ -165,6 +165,17 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   return result();
 }
 
+/// Each call gives the stream time for one item.
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (const cudaError_t error = fault(); error != cudaSuccess) return error;
+  const std::lock_guard lock(state.mutex);
+  if (captures()) return said(cudaErrorStreamCaptureUnsupported);
+  if (!event->stream) return result();
+  if (event->stream->done < event->position) run_to(*event->stream, event->stream->done + 1);
+  const cudaError_t error = result();
+  return error == cudaSuccess && event->stream->done < event->position ? said(cudaErrorNotReady) : error;
+}
+
 /// Every queued item takes a millisecond.
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   if (const cudaError_t error = fault(); error != cudaSuccess) return error;

@@ -20,6 +20,12 @@ class LateQueue : public cuda::SideQueue, public HostStream {
   void follow() override {}  // the runtime's queue has executed all work
   void mark(std::size_t number) override { marks_[number] = queued_; }
   void lead(std::size_t number) override { run_to(marks_.at(number)); }
+  /// Each call gives the queue time for one item.
+  bool reached(std::size_t number) override {
+    const std::size_t mark = marks_.at(number), done = queued_ - queue_.size();
+    if (done < mark) run_to(done + 1);
+    return queued_ - queue_.size() >= mark;
+  }
   void wait() noexcept override { run_to(queued_); }
 
   int gpu() const override { return runtime_.ordinal(); }

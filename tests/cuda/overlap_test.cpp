@@ -1,5 +1,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <memory>
+#include <mutex>
 
 #include "checkpoint_samples.hpp"
 #include "cuda/nccl.hpp"
@@ -148,6 +150,30 @@ TEST_CASE("NCCL ends started sums before it destroys its streams and events", "[
   after.host_blocks = before.host_blocks;  // pinned memory of the copies, and its events
   after.events = before.events;
   CHECK(after == before);
+}
+
+TEST_CASE("a second queue knows whether the work before a mark is done", "[cuda][gpu_runtime]") {
+  const std::unique_ptr<cuda::Runtime> gpu = fake::runtime();
+  const std::vector<float> numbers{1, 2};
+  std::vector<float> got(2);
+  std::byte* const memory = gpu->allocate(8);
+  {
+    const std::unique_ptr<cuda::SideQueue> side = gpu->side_queue();
+    const std::lock_guard lock(*gpu);
+    CHECK(side->reached(3));  // no mark of that number
+    gpu->upload(memory, numbers.data(), 8);
+    side->follow();
+    side->follow();
+    side->mark(0);
+    CHECK_FALSE(side->reached(0));
+    for (int turns = 0; !side->reached(0); ++turns) REQUIRE(turns < 10);
+    side->follow();
+    CHECK(side->reached(0));  // later work does not matter
+    side->lead(0);
+  }
+  gpu->download(got.data(), memory, 8);  // an unfinished mark was no error
+  CHECK(got == numbers);
+  gpu->release(memory);
 }
 
 TEST_CASE("a CUDA call that fails during sums ends the training with an Error, and the next training is bit-exact",

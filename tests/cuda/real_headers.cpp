@@ -8,6 +8,7 @@
 #include "cuda/cudnn.hpp"
 #include "cuda/driver.hpp"
 #include "cuda/nccl.hpp"
+#include "cuda/nccl_workers.hpp"
 #include "cuda/vendor_numbers.hpp"
 
 #include <cuda.h>
@@ -64,6 +65,7 @@ using namespace etude::cuda;
 #define SAME_AS_FAKE(name) static_assert(static_cast<int>(fake::name) == static_cast<int>(::name))
 SAME_AS_FAKE(cudaSuccess);
 SAME_AS_FAKE(cudaErrorInsufficientDriver);
+SAME_AS_FAKE(cudaErrorNotReady);
 SAME_AS_FAKE(cudaMemcpyHostToDevice);
 SAME_AS_FAKE(cudaMemcpyDeviceToHost);
 SAME_AS_FAKE(cudaMemcpyDeviceToDevice);
@@ -235,6 +237,29 @@ static_assert(same_call<decltype(&ncclGroupStart), decltype(N::begin_group)>);
 static_assert(same_call<decltype(&ncclGroupEnd), decltype(N::end_group)>);
 static_assert(same_call<decltype(&ncclAllReduce), decltype(N::all_reduce)>);
 static_assert(same_call<decltype(&ncclGetErrorString), decltype(N::text)>);
+
+using W = NcclWorkers;
+static_assert(sizeof(W::UniqueId) == sizeof(ncclUniqueId) && sizeof(ncclResult_t) == sizeof(W::Status));
+static_assert(offsetof(W::Config, size) == offsetof(ncclConfig_t, size) &&
+              offsetof(W::Config, magic) == offsetof(ncclConfig_t, magic) &&
+              offsetof(W::Config, version) == offsetof(ncclConfig_t, version) &&
+              offsetof(W::Config, blocking) == offsetof(ncclConfig_t, blocking));
+static_assert(nc::config_version == NCCL_VERSION(2, 14, 0) && nc::in_progress == ncclInProgress &&
+              nc::remote_error == ncclRemoteError && nc::safe_version == NCCL_VERSION(2, 19, 0));
+constexpr ncclConfig_t real_config = NCCL_CONFIG_INITIALIZER;
+static_assert(real_config.magic == nc::config_magic);
+using Across = W::Functions;
+static_assert(same_call<decltype(&ncclGetVersion), decltype(Across::version)>);
+static_assert(same_call<decltype(&ncclGetUniqueId), decltype(Across::make_id)>);
+static_assert(same_call<decltype(&ncclCommInitRankConfig), decltype(Across::create)>);
+static_assert(same_call<decltype(&ncclCommGetAsyncError), decltype(Across::state)>);
+static_assert(same_call<decltype(&ncclCommFinalize), decltype(Across::finalize)>);
+static_assert(same_call<decltype(&ncclCommDestroy), decltype(Across::destroy)>);
+static_assert(same_call<decltype(&ncclCommAbort), decltype(Across::abort)>);
+static_assert(same_call<decltype(&ncclGroupStart), decltype(Across::begin_group)>);
+static_assert(same_call<decltype(&ncclGroupEnd), decltype(Across::end_group)>);
+static_assert(same_call<decltype(&ncclAllReduce), decltype(Across::all_reduce)>);
+static_assert(same_call<decltype(&ncclGetErrorString), decltype(Across::text)>);
 
 #endif
 

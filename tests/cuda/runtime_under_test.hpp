@@ -62,6 +62,7 @@ class PassingRuntime : public cuda::Runtime {
   void lock() override { runtime_->lock(); }
   void unlock() noexcept override { runtime_->unlock(); }
   CUstream_st* stream() override { return runtime_->stream(); }
+  void make_current() override { runtime_->make_current(); }
   std::unique_ptr<cuda::SideQueue> side_queue() override { return runtime_->side_queue(); }
   void wait() override { runtime_->wait(); }
   void begin_range(const char* name) override { runtime_->begin_range(name); }

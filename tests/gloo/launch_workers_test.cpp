@@ -105,6 +105,8 @@ TEST_CASE("etude-launch: each process has its rank, and the first failure ends a
   const std::vector<std::string> words{
       "-n", "1", "--max-restarts", "1", "--", "sh", "-c", "kill -HUP $PPID; test $ETUDE_RESTARTS = 1"};
   CHECK(Launcher(words, "/dev/null", [] { std::signal(SIGHUP, SIG_IGN); }).status() == 0);
+  const auto ignore_children = [] { std::signal(SIGCHLD, SIG_IGN); };
+  CHECK(Launcher({"-n", "2", "--", "sh", "-c", "exit 7"}, "/dev/null", ignore_children).status() == 7);
   CHECK(launch("-n 1 test -n text") == 0);  // words behind the program are those of the program
 }
 

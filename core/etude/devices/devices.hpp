@@ -31,7 +31,7 @@ void set_default_device(Device& device);
 /// etude_device_library.
 struct DeviceLibrary {
   /// Increased with every change of Device, Storage or Instruction.
-  static constexpr int current_abi = 5;
+  static constexpr int current_abi = 6;
   /// The current_abi with which the library was built.
   int abi;
   const char* version;  ///< of Étude; both must be the program's own

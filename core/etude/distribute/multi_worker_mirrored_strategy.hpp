@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "etude/distribute/strategy.hpp"
 #include "etude/distribute/workers.hpp"
@@ -12,6 +13,11 @@ struct MultiWorkerOptions {
   /// Whether fit continues when processes fail, with the remaining ones, and admits processes that are started again.
   /// It needs processes that etude-launch --elastic has started.
   bool elastic = false;
+  /// How GPUs are summed. "nccl": by NVIDIA's NCCL, in their memory; needs a GPU of its own for each process, and no
+  /// `elastic`. "ring": by the workers, through the host's memory. "auto": by NCCL if possible, otherwise through the
+  /// host's memory, with a warning. The same in all processes. Source:
+  /// tf.distribute.experimental.CommunicationImplementation.
+  std::string communication = "auto";
 };
 
 /// One replica of a model in each of several processes, on one machine or on many. Together they compute the steps of
@@ -45,10 +51,10 @@ struct MultiWorkerOptions {
 /// After fit, the processes do not change any more. Source: tf.distribute.MultiWorkerMirroredStrategy.
 class MultiWorkerMirroredStrategy : public Strategy {
  public:
-  /// Uses the default device. Give each process a GPU of its own; sums go through the host's memory. If the processes
-  /// have different random seeds, all of them get that of rank 0. Throws Error(value) for a device whose memory can be
-  /// read only later, and if `elastic` does not fit the way in which the processes were started; CollectiveError if a
-  /// process fails.
+  /// Uses the default device. Give each process a GPU of its own. If the processes have different random seeds, all of
+  /// them get that of rank 0. Throws Error(value) for a device whose memory can be read only later, if `elastic` does
+  /// not fit the way in which the processes were started, and if `communication` is unknown, or is "nccl" in some
+  /// processes only; Error(state) if it is "nccl" and NCCL cannot connect the GPUs; CollectiveError if a process fails.
   explicit MultiWorkerMirroredStrategy(std::shared_ptr<Workers> workers, MultiWorkerOptions options = {});
 
   std::string_view name() const override { return "MultiWorkerMirroredStrategy"; }
@@ -65,6 +71,8 @@ class MultiWorkerMirroredStrategy : public Strategy {
   bool is_chief() const { return workers_->is_chief(); }
 
  private:
+  /// Connects the devices of all processes by a library of theirs. Null if the host's memory is to be used.
+  std::shared_ptr<Collective> connected_devices(const MultiWorkerOptions& options);
   /// Calls `sum`, and measures its time if there are watchers.
   template <class Sum> void timed(Sum sum);
 

@@ -30,6 +30,10 @@ CollectiveError::CollectiveError(int peer, std::string_view operation, int gener
       generation_(generation),
       operation_(operation) {}
 
+void Workers::give_up(const char* operation, const std::string& cause, bool own) {
+  throw CollectiveError(own ? rank() : -1, operation, 0, cause);
+}
+
 std::vector<std::int64_t> Workers::all_gather(std::int64_t own) {
   std::vector<std::int64_t> all(static_cast<std::size_t>(count()));
   const std::vector<std::size_t> sizes(all.size(), sizeof own);

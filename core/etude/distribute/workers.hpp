@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -59,6 +60,17 @@ class Workers : public Collective {
   /// Writes the memory of all processes to `all`, in the order of their ranks. `sizes`: the bytes of each process, the
   /// same list everywhere.
   virtual void all_gather(std::span<const std::byte> own, std::span<const std::size_t> sizes, std::byte* all) = 0;
+
+  /// Called while another library waits for an operation of these processes that began at `began`. Throws
+  /// CollectiveError if a process has failed or left, or if the deadline of operations has passed. By default it does
+  /// nothing.
+  virtual void watch(const char* operation, std::chrono::steady_clock::time_point began) {
+    static_cast<void>(operation);
+    static_cast<void>(began);
+  }
+  /// Called after such an operation has failed: throws CollectiveError, and lets later operations fail, also those of
+  /// the other processes. It names this process if the failure is its `own`, and else the one that failed, if known.
+  virtual void give_up(const char* operation, const std::string& cause, bool own);
 
   /// A number of each process, in the order of their ranks.
   std::vector<std::int64_t> all_gather(std::int64_t own);

@@ -18,6 +18,7 @@ namespace etude {
 class Graph;
 class Pending;
 class AttentionPatterns;
+class Workers;
 struct Wanted;
 
 /// Bytes of a storage.
@@ -80,6 +81,12 @@ class Device {
   /// Throws Error(value) for devices that it does not connect, and Error(state) if a library has to be installed first.
   virtual std::shared_ptr<Collective> collective(std::span<const std::reference_wrapper<Device>> devices) const {
     static_cast<void>(devices);
+    return nullptr;
+  }
+  /// All-reduces over several processes, with one such device each; all processes call it. Null if the device has none.
+  /// Throws Error(state), in all processes, if one of them cannot take part, and CollectiveError if one fails.
+  virtual std::shared_ptr<Collective> collective_over(std::shared_ptr<Workers> workers) const {
+    static_cast<void>(workers);
     return nullptr;
   }
 

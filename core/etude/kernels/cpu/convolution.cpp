@@ -15,7 +15,6 @@ using cpu::at;
 using cpu::ConvolutionArguments;
 using cpu::ForwardMethod;
 using cpu::GradientMethod;
-using cpu::Workers;
 using instruction::Convolution;
 using instruction::ConvolutionFilter;
 using instruction::ConvolutionInput;
@@ -150,7 +149,7 @@ template <class I> void run_convolution(const cpu::Kernels& kernels, const I& in
     arguments.workspace = at<void>(addresses, instruction.workspace);
     epilogue.join(arguments);
     const auto kernel = kernel_of(of_type, instruction);
-    const Workers all = cpu::workers_within(instruction.workspace_bytes, [&](int count) {
+    const cpu::Workers all = cpu::workers_within(instruction.workspace_bytes, [&](int count) {
       return static_cast<std::size_t>(kernel.second(arguments, count));
     });
     kernel.first(arguments, all);

@@ -14,7 +14,6 @@ using cpu::at;
 using cpu::row_grain;
 using cpu::split;
 using cpu::with_float;
-using cpu::Workers;
 using cpu::workers;
 using instruction::ArgMax;
 using instruction::Copy;
@@ -55,7 +54,8 @@ std::size_t Cpu::gemm_workspace(const Gemm& gemm, int threads) const {
 std::size_t Cpu::wanted_workspace(const Gemm& gemm) const { return gemm_workspace(gemm, thread_pool().count()); }
 
 template <class T>
-void Cpu::gemm(const Gemm& g, Addresses addresses, std::int64_t first, std::int64_t count, const Workers& threads) {
+void Cpu::gemm(const Gemm& g, Addresses addresses, std::int64_t first, std::int64_t count,
+               const cpu::Workers& threads) {
   cpu::GemmArguments<T> arguments{};
   arguments.m = count;
   arguments.n = g.n;
@@ -77,7 +77,7 @@ void Cpu::gemm(const Gemm& g, Addresses addresses, std::int64_t first, std::int6
 }
 
 void Cpu::compute(const Gemm& g, Addresses addresses) {
-  const Workers all = cpu::workers_within(g.workspace_bytes, [&](int count) { return gemm_workspace(g, count); });
+  const cpu::Workers all = cpu::workers_within(g.workspace_bytes, [&](int count) { return gemm_workspace(g, count); });
   with_float(g.c.operand.dtype, [&]<class T>(T) { gemm<T>(g, addresses, 0, g.m, all); });
 }
 
