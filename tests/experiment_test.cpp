@@ -6,6 +6,7 @@
 #include <csignal>
 #if defined(ETUDE_THREADS)
 #include <barrier>
+#include <fstream>
 #include <thread>
 #endif
 
@@ -385,7 +386,17 @@ TEST_CASE("experiment: system_metrics_interval reports the use of the machine be
   }
 #if defined(__linux__)
   for (const char* name : {"memory_free", "net_received", "net_sent"}) CHECK(reports.back()["metrics"][name] >= 0);
+  const auto ticks = [] {  // of all processors
+    std::ifstream stat("/proc/stat");
+    std::string name;
+    double sum = 0, number = 0;
+    stat >> name;
+    for (int i = 0; i < 8 && stat >> number; ++i) sum += number;
+    return sum;
+  };
+  const double least = ticks();
   const SystemUsage before = system_usage();
+  CHECK((least <= *before.processors_all && *before.processors_all <= ticks()));
   while (*system_usage().processors_all <= *before.processors_all) continue;  // it ticks every 10 ms
   const SystemUsage after = system_usage();
   CHECK(*after.processors_busy - *before.processors_busy <= *after.processors_all - *before.processors_all);
@@ -483,6 +494,26 @@ TEST_CASE("experiment: several processes share the batches, and all end if one o
   CHECK(processed[0] == std::vector<std::int64_t>{0, 2, 4});
   CHECK(processed[1] == std::vector<std::int64_t>{1, 3});
   CHECK(lines_in(*trial.files, "trial/metrics.jsonl").size() == 3);  // of rank 0
+  // Each process predicts other batches, so a model of all of them would mix their rows.
+  Pair pair;
+  std::array<std::string, 2> errors;
+  const auto predict = [&](std::size_t rank) {
+    Config config = trial.with_files();
+    config.workers = std::make_shared<Pair::Member>(pair, static_cast<int>(rank));
+    errors[rank] = error_of([&] {
+      Context context(config);
+      const auto strategy = std::make_shared<MultiWorkerMirroredStrategy>(config.workers);
+      const auto scope = strategy->scope();
+      Sequential model({layers::dense({.units = 1})});
+      context.batch_process(model, Dataset::range(0, 9).batch(2),
+                            [](const std::vector<Tensor>&, const Batch&, std::int64_t) {});
+    });
+  };
+  std::thread other(predict, 1);
+  predict(0);
+  other.join();
+  for (const std::string& error : errors)
+    CHECK_THAT(error, ContainsSubstring("[batch_process] a model of a strategy of several processes"));
   CHECK_THAT(error_of([&] {
                Context context(trial.with_files());
                context.batch_process(Dataset::range(0, 9), [](const Batch&, std::int64_t) {});

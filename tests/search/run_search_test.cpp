@@ -199,6 +199,30 @@ TEST_CASE("a trial with invalid hyperparameters is replaced, and is not the best
   CHECK(result.trials[static_cast<std::size_t>(result.best) - 1].hparams == R"({"x":2})");
 }
 
+TEST_CASE("what a trial reports after it was stopped counts, also if its search was killed in between", "[search]") {
+  const ScratchFolder folder("search", ScratchFolder::memory);
+  const SearcherOptions asha{.name = "asha", .max_time = 3, .max_trials = 3, .divisor = 3, .max_rungs = 2};
+  const SearchConfig config = config_of(folder, asha, {1, 2, 3, 4, 5, 6, 7, 8});
+  const char* program = "report 1; report 3; trap '' TERM; sleep 0.5";
+  SearchRunOptions options = options_of(program);
+  int stopping = 0;
+  options.report = [&](const TrialReport& trial, const std::string& change) {
+    if (change == "stopping") stopping = trial.trial;
+  };
+  options.wait = [&](double seconds) {
+    ::usleep(static_cast<useconds_t>(1e6 * seconds));
+    if (stopping > 0) throw Error(ErrorKind::state, "stop");
+    return false;
+  };
+  CHECK(error_of([&] { run_search(config, options); }) == "stop");
+  REQUIRE(stopping > 0);
+  std::ofstream(config.storage + "/trial_" + std::to_string(stopping) + "/metrics.jsonl", std::ios::app)
+      << R"({"status":"invalid_hp","message":"no"})" << '\n';
+  const SearchResult result = run_search(config, options_of(program));
+  CHECK(result.done);
+  CHECK(result.trials[static_cast<std::size_t>(stopping) - 1].status == Status::invalid);
+}
+
 TEST_CASE("an interrupted search asks its trials to save, and continues later", "[search]") {
   const ScratchFolder folder("search", ScratchFolder::memory);
   const SearchConfig config = config_of(folder, {.name = "grid"}, {1, 2});

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/distribute/strategy.hpp"
 #include "etude/distribute/workers.hpp"
 #include "etude/experiment/context.hpp"
 #include "etude/saving/detail/json.hpp"
@@ -111,6 +112,11 @@ void Context::batch_process(
     Model& model, const Dataset& dataset,
     const std::function<void(const std::vector<Tensor>& outputs, const Batch& batch, std::int64_t index)>& process,
     const BatchProcessOptions& options) {
+  Workers* const others = model.strategy()->others();
+  check(
+      !others || others->count() == 1, ErrorKind::state, where,
+      "a model of a strategy of several processes - expected one of this process, because each process predicts other "
+      "batches - load or clone it outside the strategy's scope.");
   const auto predict = [&](const Batch& batch, std::int64_t index) {
     Batch inputs = batch;
     inputs.y.clear();

@@ -124,7 +124,8 @@ class Context {
   /// options out of range, Error(state) if it was begun with another number of processes.
   void batch_process(const Dataset& dataset, const std::function<void(const Batch& batch, std::int64_t index)>& process,
                      const BatchProcessOptions& options = {});
-  /// The same with the outputs of the model for each batch.
+  /// The same with the outputs of the model for each batch. Throws Error(state) for a model of a strategy of several
+  /// processes: load or clone it outside the strategy's scope.
   void batch_process(
       Model& model, const Dataset& dataset,
       const std::function<void(const std::vector<Tensor>& outputs, const Batch& batch, std::int64_t index)>& process,

@@ -236,6 +236,8 @@ void TrainingCallback::end() {
 void TrainingCallback::on_train_end(Logs&) {
   if (unsaved_) store(std::move(unsaved_->state), unsaved_->score);
   if (context_.is_chief()) context_.checkpoint.collect(context_.retention());
+  // After fit, all processes find the same checkpoints.
+  if (Workers* const workers = context_.workers()) workers->all_gather(0);
 }
 
 CallbackState TrainingCallback::state() const {

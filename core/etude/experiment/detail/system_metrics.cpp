@@ -28,6 +28,7 @@ void each_line(const char* path, const auto& visit) {
 
 void read_processors(SystemUsage& usage) {
   each_line("/proc/stat", [&](const char* line) {
+    if (!std::string_view(line).starts_with("cpu ")) return;  // "cpu0 " is one of them
     // User, nice, system, idle, waits for disks, interrupts (2), stolen: the same unit for all, so only their ratio
     // counts.
     std::array<double, 8> t{};

@@ -112,9 +112,13 @@ void SearchRun::begin() {
   // Their programs ended with the earlier run.
   for (std::size_t i = 0; i < trials_.size(); ++i) {
     Trial& each = *trials_[i];
+    const bool open = each.report.status <= Status::stopping;
+    each.runs = each.report.status == Status::running;  // one that is stopped ends after its last reports
+    if (open) read(each);
+    each.runs = false;
     if (each.report.status == Status::running) set(each, Status::waiting, "interrupted");
-    if (each.report.status == Status::stopping) end(each, TrialEnd::finished);
-    if (each.report.status == Status::waiting) read(each);
+    if (each.report.status == Status::stopping || (open && each.invalid))
+      end(each, each.invalid ? TrialEnd::invalid : TrialEnd::finished);
   }
   save();
   check(done() || !this->trials(Status::waiting).empty(), ErrorKind::data, where, '"', state_path(),
