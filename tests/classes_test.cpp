@@ -63,6 +63,7 @@ TEST_CASE("the name of a factory is that of its class in snake_case, as Keras wr
   CHECK(snake_case("KLDivergence") == "kl_divergence");
   CHECK(snake_case("CSVLogger") == "csv_logger");
   CHECK(snake_case("L1L2") == "l1_l2");
+  CHECK(snake_case("Conv2D1x1") == "conv2d1x1");  // as in Keras
   CHECK(snake_case("ConvLSTM2D") == "conv_lstm2d");
   CHECK(snake_case("GRU") == "gru");
   CHECK(class_entry<Conv2D>.factory == std::string("conv2d"));

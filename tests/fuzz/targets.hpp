@@ -24,10 +24,12 @@ struct FuzzTarget {
   std::string (*repaired)(const std::string& bytes);
   /// The bytes that it may allocate in total for each byte of input, besides `fixed_bytes`.
   std::size_t bytes_per_byte;
-  /// The nanoseconds of CPU time that it may take for each byte of input, besides `free_seconds`.
+  /// The nanoseconds of CPU time that it may take for each byte of input, besides `fixed_seconds`.
   double nanoseconds_per_byte;
   /// The bytes that it may allocate for any input.
   std::size_t fixed_bytes = free_bytes;
+  /// The seconds of CPU time that it may take for any input.
+  double fixed_seconds = free_seconds;
 };
 
 /// All targets.

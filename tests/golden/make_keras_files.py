@@ -44,7 +44,10 @@ def add(name, model, endings, *shapes, optimizer=None, targets=None):
     """Saves the model after three steps of training, if there is an optimizer, and notes what five more steps give."""
     inputs = [numbers(*shape) for shape in shapes]
     x = inputs[0] if len(inputs) == 1 else inputs
+    of_data = [id(weight) for layer in model._flatten_layers() if isinstance(layer, L.Normalization) for weight in layer.weights]
     for weight in model.weights:
+        if id(weight) in of_data:
+            continue
         shape = weight.shape
         weight.assign(np.abs(numbers(*shape)) + 0.5 if "variance" in weight.name else numbers(*shape) / 2)
     case = {"files": [f"keras/{name}{ending}" for ending in endings], "inputs": [lists(each) for each in inputs]}
@@ -102,12 +105,17 @@ if MAJOR == 3:
     x = keras.Input((3,))
     y = L.Concatenate()([shared(inner(x)), shared(x), chain((3,), L.Dense(2))(x)])
     add("nested", keras.Model(x, L.Dense(1, name="last")(y)), [".keras"], (4, 3))
-    normalization = L.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 5.0, 6.0])
     add("movies", chain((3, 5, 5, 1), L.ConvLSTM2D(2, 3), L.Flatten(), L.Dense(1, dtype="mixed_bfloat16")), [".keras"], (1, 3, 5, 5, 1))
     shared = L.Dense(4, activation="tanh", name="near_and_far")
     a, b = keras.Input((4,)), keras.Input((4,))
     y = L.Add()([shared(L.Dense(4)(a)), L.Dense(4)(L.Dense(4)(shared(L.Dense(4)(b))))])
     add("depths", keras.Model([a, b], y), [".keras"], (3, 4), (3, 4), optimizer=O.Adam(0.02), targets=(3, 4))
+    by_options = L.Normalization(mean=[1.0, 2.0, 3.0], variance=[4.0, 5.0, 6.0])
+    by_data, within = L.Normalization(), L.Normalization()
+    for layer in by_data, within:
+        layer.adapt(numbers(8, 3))
+    inner = keras.Sequential([keras.Input((3,)), within, L.Dense(3)])
+    add("normalized", chain((3,), by_options, by_data, inner, L.Dense(2)), [".keras", ".h5"], (4, 3))
 else:
     model = keras.Sequential([keras.Input((4,)), L.Dense(3, activation="tanh", name="first"), L.BatchNormalization(name="norm"), L.Dense(2, name="last")])
     add("sequential2", model, [".h5", "_weights.h5", ".keras"], (6, 4), optimizer=keras.optimizers.Adam(0.02), targets=(6, 2))

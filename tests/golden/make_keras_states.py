@@ -102,6 +102,11 @@ elif PART == "texts":
     x = keras.Input((3,), dtype="string")
     add(["weighted.keras"], keras.Model(x, L.Dense(1)(weighted(x))), words, (2, 1), O.SGD(0.05),
         texts=words.tolist(), vocabulary=weighted.get_vocabulary(), encoded=lists(weighted(words)))
+
+    weighted = L.IntegerLookup(output_mode="tf_idf", num_oov_indices=2)
+    weighted.adapt(data)
+    x = keras.Input((3,), dtype="int64")
+    add(["inverse.keras"], keras.Model(x, L.Dense(1)(weighted(x))), data[[0, 1, 3]], (3, 1), O.SGD(0.05))
 else:
     dense(O.RMSprop(0.02, momentum=0.5, centered=True), "rmsprop2.h5")
     dense(O.legacy.Adam(0.02, amsgrad=True), "legacy_adam2.h5")

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "etude/base/tensor.hpp"
 #include "etude/layers/layer.hpp"
 
@@ -33,6 +35,9 @@ class PreprocessingLayer : public Layer {
   virtual void finalize_state() = 0;
   /// update_state for an element of a dataset, which may be a single row.
   void add_batch(const Tensor& element);
+
+  /// The weights of a vocabulary's indices, for "tf_idf"; none without them.
+  virtual std::optional<Tensor> idf_weights() const { return {}; }
 
  protected:
   using Layer::Layer;

@@ -124,6 +124,10 @@ Value modulo(Value x, std::int64_t n) {
 
 }  // namespace
 
+std::optional<Tensor> IntegerLookup::idf_weights() const {
+  return weighted() && !options().vocabulary.empty() ? std::optional(weights_.value()) : std::nullopt;
+}
+
 Value IntegerLookup::index_of(Value token) const {
   Graph& graph = Graph::current();
   const Value place = ops::maximum(categories::count_up_to(graph.read(sorted_), token) - number(1), number(0));

@@ -73,6 +73,9 @@ class IntegerLookup : public PreprocessingLayer {
   std::vector<std::int64_t> get_vocabulary(bool include_special_tokens = true) const;
   /// The number of indices.
   std::int64_t vocabulary_size() const;
+  /// The weights of an encoded row, for "tf_idf": [indices], with those of the mask and of unknown integers. None
+  /// before there is a vocabulary.
+  std::optional<Tensor> idf_weights() const override;
 
  private:
   const IntegerLookupOptions& options() const { return described_options<IntegerLookupOptions>(); }

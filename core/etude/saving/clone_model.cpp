@@ -6,6 +6,7 @@
 #include "etude/layers/operation.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/model_config.hpp"
+#include "etude/saving/detail/shared_objects.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/sequential.hpp"
 
@@ -61,6 +62,8 @@ ModelPtr clone_functional(const Functional& model, const LayerOptions& options, 
 
 ModelPtr clone_model(const Model& model, const CloneFunction& clone_function) {
   const LayerOptions options{.name = model.name(), .dtype = {}, .trainable = model.trainable()};
+  const SharedLayers ids(model);
+  const SharedObjects shared;
   if (const auto* sequential = dynamic_cast<const Sequential*>(&model))
     return clone_sequential(*sequential, options, clone_function);
   if (const auto* functional = dynamic_cast<const Functional*>(&model))

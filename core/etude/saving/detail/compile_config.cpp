@@ -113,7 +113,7 @@ Json compile_to_json(const Model& model) {
 }
 
 void compile_from_json(Model& model, const Json& json) {
-  check(json.is_object(), ErrorKind::data, "compile", json_text(json).substr(0, 80),
+  check(json.is_object(), ErrorKind::data, "compile", JsonExcerpt{json},
         " - expected an object of compile's options - check the text.");
   model.compile(options_from_json<CompileOptions>("compile", json));
 }

@@ -1,6 +1,7 @@
 #include "etude/saving/detail/config_fields.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "etude/constraints/constraint.hpp"
 #include "etude/layers/recurrent.hpp"
@@ -116,11 +117,25 @@ void read_config(std::span<const Field> fields, void* options, const std::string
           "\" - expected one of: ", known, " - leave it out.");
 }
 
+namespace {
+
+/// JSON has no infinities: text of one could not be read.
+void check_finite(const Json& json, const FieldPlace& place) {
+  if (json.is_structured())
+    for (const Json& each : json) check_finite(each, place);
+  check(!json.is_number_float() || std::isfinite(json.get<double>()), ErrorKind::value, place.class_name, place.field,
+        " has the number ", json.is_number_float() ? json.get<double>() : 0,
+        " - expected finite numbers, because JSON has no others - change it, or save only the model's weights.");
+}
+
+}  // namespace
+
 Json config_of(std::span<const Field> fields, void* options, const std::string& class_name) {
   Json config = Json::object();
   for (const Field& field : fields) {
     const FieldPlace place{class_name, field.name};
-    if (const auto write = type_of(field, place).write) config[field.name] = write(field.member(options), place);
+    if (const auto write = type_of(field, place).write)
+      check_finite(config[field.name] = write(field.member(options), place), place);
   }
   return config;
 }

@@ -109,4 +109,9 @@ std::string json_text(const Json& json, int indent) {
   }
 }
 
+void append_text(std::string& text, const JsonExcerpt& excerpt) {
+  constexpr std::size_t most = 80;
+  append_text(text, excerpt.json.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, most));
+}
+
 }  // namespace etude

@@ -29,6 +29,12 @@ void add_member(Json& object, std::string name, Json value);
 /// JSON as text, on one line unless `indent` is positive. Throws Error(data) for strings that are not UTF-8.
 std::string json_text(const Json& json, int indent = -1);
 
+/// The beginning of a JSON value in the text of an Error, which is formatted when that is thrown.
+struct JsonExcerpt {
+  const Json& json;
+};
+void append_text(std::string& text, const JsonExcerpt& excerpt);
+
 /// The message of nlohmann-json without its prefix.
 std::string reason_of(const std::exception& error);
 

@@ -219,12 +219,18 @@ void save_keras(const Model& model, const std::string& path, WriteCount& count) 
     print_warning({}, "[Model.save] \"" + path +
                           "\": the model is saved without its compile options, because one is a "
                           "function or of a class that is not registered. Compile it after loading.");
+  for (const LayerPtr& layer : model.layers_inside())
+    if (layer->name().find('/') != std::string::npos)
+      print_warning({}, "[Model.save] \"" + path + "\": Keras refuses the name of the layer \"" + layer->name() +
+                            "\", because it has a \"/\". Étude loads the file.");
   const std::vector<std::pair<std::string, std::string>> vocabularies = describe_adapted(model, config);
+  const std::string description = json_text(config);
+  static_cast<void>(parse_json(description, path));  // throws if the models are nested too deep to be read
   const std::vector<KerasWeights> groups = groups_of(model, path);
   const std::unique_ptr<ArchiveWriter> archive = create_archive(path);
   // The version of Keras whose form the files have. Without a date, equal models give equal files.
   archive->add(metadata_name, json_text({{"keras_version", "3.15.1"}, {"etude", 1}}));
-  archive->add(config_name, json_text(config));
+  archive->add(config_name, description);
   write_keras_groups(
       groups, [&](std::uint64_t size) { archive->begin(weights_name, false, size); },
       [&](std::string_view bytes) { archive->append(bytes); }, count);

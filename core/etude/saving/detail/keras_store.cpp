@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "etude/base/error.hpp"
 
@@ -86,14 +87,17 @@ class Finder {
   std::vector<std::string>* skipped_;
 };
 
-/// The datasets of a group, whose names are numbers from 0 on. Several files may have some of them.
+bool is_number(const std::string& name) { return name.find_first_not_of("0123456789") == name.npos; }
+
+/// The datasets of a group whose names are numbers from 0 on. Others, such as "idf_weights", belong to the vocabulary.
+/// Several files may have some of them.
 std::vector<Place> numbered_in(const std::vector<hdf5::Reader*>& files, const std::string& group) {
   std::vector<hdf5::Reader*> with_group;
   std::size_t count = 0;
   for (hdf5::Reader* file : files) {
     if (file->kind(group) != hdf5::ObjectKind::group) continue;
     with_group.push_back(file);
-    count += file->list(group).size();
+    count += static_cast<std::size_t>(std::ranges::count_if(file->list(group), is_number, &hdf5::Entry::name));
   }
   std::vector<Place> places;
   for (std::size_t i = 0; i < count; ++i) {
@@ -105,10 +109,19 @@ std::vector<Place> numbered_in(const std::vector<hdf5::Reader*>& files, const st
   return places;
 }
 
+/// The path in files of Keras 2.13 to 2.15, whose MultiHeadAttention has "_query_dense".
+std::string private_keras_path(std::string path) {
+  for (const std::string_view part : {"/query_dense/", "/key_dense/", "/value_dense/", "/output_dense/"})
+    if (const std::size_t at = path.find(part); at != path.npos) path.insert(at + 1, "_");
+  return path;
+}
+
 /// The places of a group's variables, found for `finder`.
 void find_group(Finder& finder, const std::vector<hdf5::Reader*>& files, const KerasWeights& group) {
-  std::vector<Place> places = numbered_in(files, group.path);
-  if (places.empty()) places = numbered_in(files, old_keras_path(group.path));
+  std::vector<Place> places;
+  for (const std::string& path : {group.path, private_keras_path(group.path), old_keras_path(group.path),
+                                  private_keras_path(old_keras_path(group.path))})
+    if (places.empty()) places = numbered_in(files, path);
   if (group.is_counted && places.size() == group.variables.size() + 1) places.pop_back();
   // Boundaries are in the config, too.
   if (group.variables.empty() && group.layer && group.layer->class_name() == "Discretization") places.clear();
@@ -117,11 +130,26 @@ void find_group(Finder& finder, const std::vector<hdf5::Reader*>& files, const K
 
 using Texts = std::vector<std::string>;
 
+/// The most of a file of Keras 2.
+constexpr std::size_t most_layers = 100'000, most_weights = 1'000'000;
+
 /// The places of the weights of a layer in a file of Keras 2.
 std::vector<Place> keras2_places(hdf5::Reader& file, const std::string& group) {
   std::vector<Place> places;
   for (const std::string& weight : file.texts(group, "weight_names").value_or(Texts()))
     places.push_back({&file, group + '/' + weight});
+  return places;
+}
+
+/// Without the counters of adapted layers Normalization, which a trained layer does not use.
+std::vector<Place> without_counters(std::vector<Place> places, const Layer& layer) {
+  std::vector<LayerPtr> inside = layer.layers_inside();
+  const bool is_one = layer.class_name() == "Normalization";
+  if (is_one || std::ranges::any_of(inside, [](const LayerPtr& each) { return each->class_name() == "Normalization"; }))
+    std::erase_if(places, [](const Place& place) {
+      std::string_view name = std::string_view(place.path).substr(place.path.rfind('/') + 1);
+      return name == "count" || name.starts_with("count:") || name.starts_with("count_");
+    });
   return places;
 }
 
@@ -170,6 +198,8 @@ void write_keras_groups(std::span<const KerasWeights> groups, const std::functio
       writer.dataset(dataset_path(group, number++), hdf5::number_of(variable.dtype()), variable.shape());
     }
     if (group.is_counted) writer.dataset(dataset_path(group, number), hdf5::Number::int32, {});
+    if (group.idf_weights)
+      writer.dataset(group.path + "/idf_weights", hdf5::Number::float32, group.idf_weights->shape());
   }
   begin(writer.size());
   writer.start(append);
@@ -179,6 +209,7 @@ void write_keras_groups(std::span<const KerasWeights> groups, const std::functio
       writer.append(std::as_bytes(std::span(text_of(variable.value()))));
     }
     if (group.is_counted) writer.append(std::as_bytes(std::span(text_of(counter))));
+    if (group.idf_weights) writer.append(std::as_bytes(std::span(text_of(*group.idf_weights))));
   }
   writer.finish();
 }
@@ -210,16 +241,26 @@ Task<std::vector<StoredVariable>> find_keras2_weights(hdf5::Reader& file, const 
     names = file.texts(root, "layer_names").value_or(Texts());
   };
   co_await reading.run(listing);
+  check(std::set<std::string>(names.begin(), names.end()).size() == names.size() && names.size() <= most_layers,
+        ErrorKind::data, where, "a list of ", names.size(), " layers - expected at most ", most_layers,
+        " different ones - the file is damaged.");
   std::vector<std::pair<std::string, std::vector<Place>>> stored;
+  std::size_t weights = 0;
   for (const std::string& name : names) {
     std::vector<Place> places;
     auto step = [&] { places = keras2_places(file, root.empty() ? name : root + '/' + name); };
     co_await reading.run(step);
+    weights += places.size();
+    check(weights <= most_weights, ErrorKind::data, where, "more than ", most_weights,
+          " weights in the lists of the layers - expected fewer - the file is damaged.");
     if (!places.empty()) stored.emplace_back(name, std::move(places));
   }
   Finder finder(where, skipped);
   for (const Pair& pair : keras2_pairs(stored, model, by_name, where)) {
-    auto step = [&] { finder.add_keras2(pair.layer->name(), *pair.places, keras2_weights(*pair.layer), by_name); };
+    auto step = [&] {
+      finder.add_keras2(pair.layer->name(), without_counters(*pair.places, *pair.layer), keras2_weights(*pair.layer),
+                        by_name);
+    };
     co_await reading.run(step);
   }
   co_return std::move(finder.found);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "etude/classes/detail/snake_case.hpp"
+#include "etude/layers/preprocessing_layer.hpp"
 #include "etude/saving/detail/numbering.hpp"
 #include "etude/training/model.hpp"
 
@@ -75,7 +76,10 @@ class Walk {
   /// The layer's own variables, and those of its parts, which are layers of their own in Keras.
   void add_variables(const Layer& layer, const std::string& path) {
     const std::size_t own = groups.size();
-    groups.push_back({path + "vars", layer.name(), {}, layer.class_name() == "Normalization", &layer});
+    const bool is_counted = layer.class_name() == "Normalization" && !layer.own_weights().empty();
+    groups.push_back({path + "vars", layer.name(), {}, is_counted, {}, &layer});
+    if (const auto* lookup = dynamic_cast<const PreprocessingLayer*>(&layer))
+      groups.back().idf_weights = lookup->idf_weights();
     // Keras tracks the kernel in the wrapper, too.
     if (layer.class_name() == "SpectralNormalization" && layer.built())
       groups[own].variables.push_back(layer.layers().front()->own_weights().front());

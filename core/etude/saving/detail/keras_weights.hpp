@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,10 @@ struct KerasWeights {
   std::string name;
   /// The variables, in Keras's order.
   std::vector<Variable> variables;
-  /// Whether Keras keeps a counter after them, which a trained layer does not use.
+  /// Whether Keras keeps a counter after them, which a trained layer does not use: that of an adapted Normalization.
   bool is_counted = false;
+  /// The dataset "idf_weights" of an IntegerLookup of "tf_idf".
+  std::optional<Tensor> idf_weights = {};
   /// The layer; null for a part of one, and for optimizers.
   const Layer* layer = nullptr;
 };

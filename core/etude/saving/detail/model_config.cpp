@@ -14,6 +14,7 @@
 #include "etude/saving/detail/nested_json.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 #include "etude/saving/detail/op_config.hpp"
+#include "etude/saving/detail/shared_objects.hpp"
 #include "etude/training/functional.hpp"
 #include "etude/training/sequential.hpp"
 
@@ -251,7 +252,7 @@ class GraphReader {
   /// The call of a history, and which of its outputs it is.
   std::pair<Place, std::size_t> source_of(const Json& history) const {
     check(history.is_array() && history.size() >= 3 && history[0].is_string(), ErrorKind::data, "Functional",
-          "a history ", json_text(history), " - expected [layer, call, output] - check the text.");
+          "a history ", JsonExcerpt{history}, " - expected [layer, call, output] - check the text.");
     std::pair<Place, std::size_t> source{{history[0].get<std::string>(), 0}, 0};
     read_field(history[1], source.first.call, {"Functional", "keras_history"});
     read_field(history[2], source.second, {"Functional", "keras_history"});
@@ -268,7 +269,7 @@ class GraphReader {
 
   SymbolicTensor tensor(const Json& history) const {
     const SymbolicTensor* found = find(history);
-    check(found != nullptr, ErrorKind::data, "Functional", json_text(history),
+    check(found != nullptr, ErrorKind::data, "Functional", JsonExcerpt{history},
           " is returned by no layer - expected one that the model calls - check the text.");
     return *found;
   }
@@ -335,7 +336,7 @@ Shape build_shape(const Model& model) {
 }
 
 Json model_to_json(const Model& model) {
-  static_cast<void>(model.layers_inside());  // throws if they are nested too deep
+  const SharedLayers ids(model);
   if (const auto* sequential = dynamic_cast<const Sequential*>(&model))
     return model_json(false, sequential_config(*sequential));
   const auto* functional = dynamic_cast<const Functional*>(&model);
@@ -346,6 +347,7 @@ Json model_to_json(const Model& model) {
 }
 
 ModelPtr model_from_json(const Json& json) {
+  const SharedObjects shared;
   constexpr std::size_t most = 100'000;
   const std::size_t layers = layers_in(json);
   check(layers <= most, ErrorKind::data, "model_from_json", layers, " layers - expected at most ", most,

@@ -7,7 +7,7 @@ namespace etude {
 
 const std::string& class_name_in(const Json& json) {
   const bool named = json.is_object() && json.contains("class_name") && json["class_name"].is_string();
-  check(named, ErrorKind::data, "config", json_text(json).substr(0, 80),
+  check(named, ErrorKind::data, "config", JsonExcerpt{json},
         " - expected {\"class_name\": …, \"config\": {…}} - check the text.");
   return json["class_name"].get_ref<const std::string&>();
 }
@@ -23,7 +23,7 @@ const Json& config_in(const Json& json) {
   static const Json none = Json::object();
   if (!json.contains("config")) return none;
   check(json["config"].is_object(), ErrorKind::data, class_name_in(json),
-        "a config that is not an object: ", json_text(json["config"]).substr(0, 80),
+        "a config that is not an object: ", JsonExcerpt{json["config"]},
         " - expected {\"class_name\": …, \"config\": {…}} - check the text.");
   return json["config"];
 }

@@ -61,7 +61,7 @@ Value OpArguments::tensor(const Json& json) const {
     if (json.contains("constant"))
       return Graph::current().read(call_.constants.at(json["constant"].get<std::size_t>()));
   }
-  fail(ErrorKind::data, where(), "an operand ", json_text(json).substr(0, 80),
+  fail(ErrorKind::data, where(), "an operand ", JsonExcerpt{json},
        " - expected tensors and numbers - create the model in code.");
 }
 
@@ -96,7 +96,7 @@ std::vector<Value> OpArguments::promoted(const std::vector<const Json*>& operand
 
 std::vector<Value> OpArguments::list() const {
   const Json& list = argument(0);
-  check(list.is_array() && !list.empty(), ErrorKind::data, where(), "an argument ", json_text(list).substr(0, 80),
+  check(list.is_array() && !list.empty(), ErrorKind::data, where(), "an argument ", JsonExcerpt{list},
         " - expected a list of tensors - check the text.");
   std::vector<const Json*> operands;
   for (const Json& each : list) operands.push_back(&each);

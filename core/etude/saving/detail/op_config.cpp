@@ -209,8 +209,8 @@ class Numbering {
       const auto dtype = field_in<std::string>(config_in(json), "dtype", where_, "float32");
       return constant(tensor_of_json(json, dtype_of_constant(json, where_), where_), {{"as", kind}, {"dtype", dtype}});
     }
-    check(kind == "__slice__" || kind == "__ellipsis__", ErrorKind::data, where_, "an operand ",
-          json_text(json).substr(0, 80), " - expected tensors, numbers and slices - create the model in code.");
+    check(kind == "__slice__" || kind == "__ellipsis__", ErrorKind::data, where_, "an operand ", JsonExcerpt{json},
+          " - expected tensors, numbers and slices - create the model in code.");
     return {{"class_name", kind}, {"config", config_in(json)}};
   }
 
@@ -236,7 +236,7 @@ void check_entry(const OpRow& row, const std::string& name, const Json& value, c
   const bool known = word != words.end() && !name.empty();
   const bool fits = known ? word->kind != '~' || is_absent(value) || value == default_of(word->value)
                           : is_absent(value) || name == "name";
-  check(fits, ErrorKind::value, where, "the argument ", name, " = ", json_text(value).substr(0, 80),
+  check(fits, ErrorKind::value, where, "the argument ", name, " = ", JsonExcerpt{value},
         ", which is not supported - expected ", known ? std::string(word->value) : "none",
         " - use a layer in its place, or create the model in code.");
 }

@@ -129,8 +129,12 @@ std::shared_ptr<void> make_from(const ClassTable& table, const Json& json, const
 }  // namespace
 
 template <class T> Json object_to_json(const T& object) {
-  if constexpr (std::is_same_v<T, Layer>)
-    if (const auto* model = dynamic_cast<const Model*>(&object)) return model_to_json(*model);
+  if constexpr (std::is_same_v<T, Layer>) {
+    const auto* model = dynamic_cast<const Model*>(&object);
+    Json json = model ? model_to_json(*model) : saved_json(saved(object));
+    if (const auto id = SharedLayers::id_of(object)) json["shared_object_id"] = *id;
+    return json;
+  }
   Json json = saved_json(saved(object));
   if constexpr (std::is_same_v<T, Optimizer>)
     if (const auto& scale = object.loss_scale())

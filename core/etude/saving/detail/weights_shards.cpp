@@ -19,7 +19,7 @@ std::string file_in_folder(const Json& json, const std::string& path) {
   const std::string name = json.is_string() ? json.get<std::string>() : "";
   check(!name.empty() && name.size() <= name_limit && name != "." && name != ".." &&
             name.find_first_of(std::string_view("/\\:\0", 4)) == name.npos,
-        ErrorKind::data, path, "the file ", json_text(json).substr(0, 40),
+        ErrorKind::data, path, "the file ", JsonExcerpt{json},
         ", which is no name in the folder of the index - expected the names of files beside it - check the index.");
   return name;
 }
@@ -69,9 +69,10 @@ std::vector<StoredTensor> safetensors_shards(std::string_view text, const std::s
     const std::string place = parent_of(path) + '/' + file;
     const auto is_named = [&](const std::string& name) { return names.contains(name); };
     SafetensorsFile shard = open_safetensors(files.source(place), place, is_named);
+    std::set<std::string_view> found;
+    for (const StoredTensor& tensor : shard.tensors) found.insert(tensor.name);
     for (const std::string& name : names)
-      check(std::ranges::find(shard.tensors, name, &StoredTensor::name) != shard.tensors.end(), ErrorKind::data, path,
-            "no tensor \"", name, "\" in \"", file,
+      check(found.contains(name), ErrorKind::data, path, "no tensor \"", name, "\" in \"", file,
             "\" - expected the tensors that the index names - save them again.");
     std::ranges::move(shard.tensors, std::back_inserter(result));
   }

@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <limits>
+#include <map>
+
+#include "etude/base/detail/archive.hpp"
+#include "etude/etude.hpp"
+#include "etude/saving/detail/keras_store.hpp"
+#include "etude/saving/hdf5/detail/hdf5_writer.hpp"
+#include "files_in_memory.hpp"
+#include "golden.hpp"
+#include "training_samples.hpp"
+
+// Less common models in the files of Keras, TensorFlow.js and Étude. The rest is in keras_files_test.cpp.
+
+using namespace etude;
+using namespace etude::testing;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+/// The datasets in the weights of a .keras file.
+std::vector<std::string> datasets_in(const FilesInMemory& scope, const std::string& path) {
+  const std::vector<std::byte> bytes = scope.files->read(path);
+  const auto archive = open_archive(bytes, path);
+  const std::vector<std::byte> weights = archive->read_all(*archive->find("model.weights.h5"));
+  return hdf5::Reader(std::make_shared<MemorySource>(weights), path).datasets();
+}
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::ranges::find(all, one) != all.end();
+}
+
+/// A layer in a model, and in a model within it.
+std::shared_ptr<Functional> with_shared_layer() {
+  const LayerPtr shared = layers::dense({.units = 4, .name = "shared"});
+  const SymbolicTensor a = layers::input({.shape = {4}}), x = layers::input({.shape = {4}});
+  const auto inner = std::make_shared<Functional>(SymbolicTensors{a}, SymbolicTensors{shared->apply(a)});
+  return std::make_shared<Functional>(SymbolicTensors{x},
+                                      SymbolicTensors{layers::add()->apply({inner->apply(x), shared->apply(x)})});
+}
+
+/// Collects the warnings on the console.
+class HostWarnings {
+ public:
+  HostWarnings() : before_(host().write) {
+    text_.clear();
+    host().write = [](Console console, std::string_view text) {
+      if (console == Console::warnings) text_ += text;
+    };
+  }
+  ~HostWarnings() { host().write = before_; }
+  HostWarnings(const HostWarnings&) = delete;
+  HostWarnings& operator=(const HostWarnings&) = delete;
+  static const std::string& text() { return text_; }
+
+ private:
+  ConsoleWrite before_;
+  inline static std::string text_;
+};
+
+}  // namespace
+
+TEST_CASE("a layer of a model and of a model within it is one layer again after loading", "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto model = with_shared_layer();
+  REQUIRE(model->count_params() == 20);
+  const Tensor x = samples::waves({3, 4}), y = model->call_all({x}).front();
+  const auto check = [&](Model& loaded) {
+    CHECK(loaded.count_params() == 20);
+    loaded.set_weights(model->get_weights());
+    CHECK(same_bits(loaded.call_all({x}).front(), y));
+  };
+  for (const char* path : {"folder", "m.keras"}) {
+    INFO(path);
+    model->save(path);
+    const ModelPtr loaded = load_model(path);
+    CHECK(same_bits(loaded->call_all({x}).front(), y));
+    check(*loaded);
+  }
+  check(*model_from_json(to_json<Layer>(*model)));
+  check(*clone_model(*model));
+  CHECK(to_json<Layer>(*with_shared_layer()->layers().back()).find("shared_object_id") == std::string::npos);
+}
+
+TEST_CASE("Normalization has a counter in a file if data has set its state, and none if its options have",
+          "[saving][keras]") {
+  const FilesInMemory scope;
+  Sequential model({layers::input_layer({.shape = {2}}), layers::normalization({.mean = {1, 2}, .variance = {3, 4}}),
+                    layers::normalization()});
+  model.save("m.keras");
+  CHECK(datasets_in(scope, "m.keras") == std::vector<std::string>{"layers/normalization_1/vars/0",
+                                                                  "layers/normalization_1/vars/1",
+                                                                  "layers/normalization_1/vars/2"});
+  CHECK(load_model("m.keras")->count_params() == model.count_params());
+}
+
+TEST_CASE("the weights of IntegerLookup's vocabulary are a dataset, as in Keras", "[saving][keras]") {
+  const std::vector<std::byte> original = read_file(golden_path("keras/inverse.keras"));
+  const FilesInMemory scope;
+  const ModelPtr model = load_model(original);
+  model->save("m.keras");
+  CHECK(contains(datasets_in(scope, "m.keras"), "layers/integer_lookup/vars/idf_weights"));
+  const Tensor x = Tensor::from<std::int32_t>({1, 3}, {7, 3, 99});
+  CHECK(same_bits(load_model("m.keras")->call_all({x}).front(), model->call_all({x}).front()));
+}
+
+TEST_CASE("MultiHeadAttention is read from files of Keras 2.13 to 2.15, where its parts have other names",
+          "[saving][keras]") {
+  const FilesInMemory scope;
+  const auto attention = [] {
+    const SymbolicTensor x = layers::input({.shape = {4, 6}});
+    const LayerPtr layer = layers::multi_head_attention({.num_heads = 2, .key_dim = 3});
+    return std::make_shared<Functional>(SymbolicTensors{x}, SymbolicTensors{layer->apply({x, x})});
+  };
+  const auto model = attention(), other = attention();
+  std::vector<KerasWeights> groups = keras_weights(*model);
+  for (KerasWeights& group : groups)
+    for (const std::string part : {"query", "key", "value", "output"})
+      if (const std::size_t at = group.path.find('/' + part + "_dense/"); at != std::string::npos)
+        group.path.insert(at + 1, "_");
+  std::string file;
+  WriteCount count({});
+  write_keras_groups(groups, [](std::uint64_t) {}, [&](std::string_view bytes) { file += bytes; }, count);
+  CHECK(file.find("_query_dense") != std::string::npos);
+  scope.files->replace("m.weights.h5", {file});
+  other->load_weights("m.weights.h5");
+  CHECK(std::ranges::equal(model->get_weights(), other->get_weights(), same_bits));
+}
+
+TEST_CASE("a list of layers that has one twice is damaged", "[saving][keras][errors]") {
+  const FilesInMemory scope;
+  hdf5::Writer writer;
+  writer.texts("", "layer_names", {"dense", "dense"});
+  writer.texts("dense", "weight_names", {"kernel:0"});
+  writer.dataset("dense/kernel:0", hdf5::Number::float32, {2, 1});
+  std::string file;
+  writer.start([&](std::string_view bytes) { file += bytes; });
+  writer.append(std::vector<std::byte>(8));
+  writer.finish();
+  scope.files->replace("m.h5", {file});
+  Sequential model({layers::dense({.units = 1})});
+  model.build({-1, 2});
+  CHECK_THAT(samples::error_of([&] { model.load_weights("m.h5"); }),
+             ContainsSubstring("a list of 2 layers - expected at most 100000 different ones"));
+}
+
+TEST_CASE("a name that Keras refuses is a warning of save", "[saving][keras]") {
+  const FilesInMemory scope;
+  Sequential model({layers::input_layer({.shape = {2}}), layers::dense({.units = 1, .name = "a/b"})});
+  const HostWarnings warnings;
+  model.save("m.keras");
+  CHECK_THAT(warnings.text(), ContainsSubstring("Keras refuses the name of the layer \"a/b\""));
+  CHECK(load_model("m.keras")->layers().back()->name() == "a/b");
+}
+
+TEST_CASE("options that JSON cannot have, and models nested too deep, are errors before there is a file",
+          "[saving][errors]") {
+  const FilesInMemory scope;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Sequential model({layers::input_layer({.shape = {2}}), layers::discretization({.bin_boundaries = {-infinity, 0}})});
+  for (const char* path : {"folder", "m.keras"})
+    CHECK_THAT(samples::error_of([&] { model.save(path); }),
+               ContainsSubstring("bin_boundaries has the number -inf - expected finite numbers"));
+  auto nested = std::make_shared<Sequential>(std::vector<LayerPtr>{layers::dense({.units = 1})});
+  for (int i = 0; i < 30; ++i) nested = std::make_shared<Sequential>(std::vector<LayerPtr>{nested});
+  nested->build({-1, 2});
+  CHECK_THAT(samples::error_of([&] { nested->save("m.keras"); }), ContainsSubstring("64"));
+  CHECK(scope.files->list("").empty());
+}
+
+TEST_CASE("TensorFlow.js: what it computes otherwise is an error, or a warning", "[saving][errors]") {
+  const FilesInMemory scope;
+  const auto error = [](const LayerPtr& layer, Shape shape) {
+    Sequential model({layers::input_layer({.shape = std::move(shape)}), layer});
+    return samples::error_of([&] { model.save("m/model.json"); });
+  };
+  const Shape row{4, 4}, image{4, 4, 2};
+  CHECK_THAT(error(layers::up_sampling2d({.interpolation = "bilinear"}), image),
+             ContainsSubstring("\"interpolation\": bilinear"));
+  CHECK(error(layers::up_sampling2d(), image) == "");
+  CHECK_THAT(error(layers::max_pooling1d({.data_format = "channels_first"}), row),
+             ContainsSubstring("\"data_format\": channels_first"));
+  CHECK_THAT(error(layers::global_average_pooling1d({.data_format = "channels_first"}), row),
+             ContainsSubstring("\"data_format\": channels_first"));
+  CHECK_THAT(error(layers::elu({.alpha = 0.5}), row), ContainsSubstring("\"alpha\": 0.5"));
+  CHECK(error(layers::elu(), row) == "");
+  CHECK_THAT(error(layers::softmax({.axis = 1}), row), ContainsSubstring("\"axis\": 1"));
+  CHECK_THAT(error(layers::batch_normalization({.axis = 1}), row), ContainsSubstring("\"axis\": 1"));
+  CHECK(error(layers::batch_normalization({.axis = 2}), row) == "");
+  CHECK_THAT(error(layers::conv1d({.filters = 2, .kernel_size = 2, .padding = "causal"}), row),
+             ContainsSubstring("\"padding\": causal"));
+  const HostWarnings warnings;
+  Sequential masked({layers::input_layer({.shape = {4}}),
+                     layers::embedding({.input_dim = 5, .output_dim = 2, .mask_zero = true}),
+                     layers::global_average_pooling1d()});
+  masked.save("m/model.json");
+  CHECK_THAT(warnings.text(), ContainsSubstring("TensorFlow.js ignores masks in GlobalAveragePooling1D"));
+}
