@@ -92,10 +92,10 @@ EMSCRIPTEN_BINDINGS(ops) {
   bind<"ops.slice(x, axis, first, count)", of_values(ops::slice)>();
   bind<"ops.reverse(x, axis)", of_values(ops::reverse)>();
   bind<"ops.concatenate(x, axis?)", [](const std::vector<Value>& x, std::optional<std::int64_t> axis) {
-    return ops::concatenate(x, static_cast<std::ptrdiff_t>(axis.value_or(-1)));
+    return ops::concatenate(x, static_cast<std::ptrdiff_t>(axis.value_or(0)));
   }>();
   bind<"ops.split(x, parts, axis?)", [](Value x, std::int64_t parts, std::optional<std::int64_t> axis) {
-    return ops::split(x, parts, static_cast<std::ptrdiff_t>(axis.value_or(-1)));
+    return ops::split(x, parts, static_cast<std::ptrdiff_t>(axis.value_or(0)));
   }>();
 
   bind<"ops.softmax(x)", of_values(ops::softmax)>();

@@ -213,6 +213,30 @@ TEST_CASE("composed ops reject invalid arguments", "[ops]") {
   CHECK_THAT(refused([](Value x) { return ops::median(ops::slice(x, 0, 0, 0)); }),
              ContainsSubstring("[median] shape [0] - expected at least one element"));
   CHECK_THAT(refused([](Value) { return ops::stack({}); }), ContainsSubstring("no tensors"));
+  CHECK_THAT(refused([](Value x) { return ops::normalize(x, -1, 2); }),  // Keras's third argument is the order
+             ContainsSubstring("[normalize] epsilon = 2 - expected a number between 0 and 1"));
+}
+
+TEST_CASE("composed ops: a number beside a Value must be one of its dtype", "[ops][errors]") {
+  const auto error = [](DType dtype, const std::function<Value(Value)>& compute) {
+    return error_of([&] { run({Tensor({2}, dtype)}, [&](std::span<const Value> x) { return compute(x[0]); }); });
+  };
+  CHECK_THAT(error(DType::int32, [](Value x) { return x * 0.5; }),
+             ContainsSubstring("[scalar] the number 0.5 beside a Value of int32"));
+  CHECK_THAT(error(DType::int32, [](Value x) { return ops::clip(x, -0.5, 2.5); }),
+             ContainsSubstring("[scalar] the number"));
+  CHECK_THAT(error(DType::boolean, [](Value x) { return ops::where(x, ops::scalar(2, x), x); }),
+             ContainsSubstring("the number 2 beside a Value of bool"));
+  CHECK(error(DType::int32, [](Value x) { return x * 3 - 1; }) == "no error");
+  CHECK(error(DType::boolean, [](Value x) { return ops::equal(x, ops::scalar(1, x)); }) == "no error");
+  CHECK(error(DType::float32, [](Value x) { return x * 0.5; }) == "no error");
+}
+
+TEST_CASE("composed ops: concatenate and split work along the first axis by default, as in Keras", "[ops]") {
+  const Tensor x = Tensor::from<float>({2, 1}, {1, 2});
+  const auto both = [](std::span<const Value> v) { return ops::concatenate({v[0], v[0]}); };
+  CHECK(run({x}, both).shape() == Shape{4, 1});
+  CHECK(run({x}, [](std::span<const Value> v) { return ops::split(v[0], 2)[1]; }).shape() == Shape{1, 1});
 }
 
 TEST_CASE("composed ops: on SymbolicTensors they are saved as Keras's ops", "[ops][symbolic]") {

@@ -86,12 +86,12 @@ const std::vector<OpCase>& composites() {
        {number({2, 3})},
        [](Values x) {
          const Value a = ops::tanh(x[0]), b = ops::exp(x[0]) * a;
-         return ops::matmul(ops::concatenate({a, b}), ops::concatenate({b, a, a}), true, false);
+         return ops::matmul(ops::concatenate({a, b}, -1), ops::concatenate({b, a, a}, -1), true, false);
        }},
       {"gates of one product",
        {number({3, 2}), number({2, 8})},
        [](Values x) {
-         const std::vector<Value> gates = ops::split(ops::matmul(x[0], x[1]), 4);
+         const std::vector<Value> gates = ops::split(ops::matmul(x[0], x[1]), 4, -1);
          return ops::sigmoid(gates[0]) * ops::tanh(gates[1]) + ops::sigmoid(gates[2]) * gates[3];
        }},
       {"log_softmax", {spaced({2, 3})}, front(ops::log_softmax)},

@@ -45,7 +45,7 @@ template <> OpEntry entry(const op::Scan&) {
     return [=](Values x) {
       return all_of(ops::scan(
           [&](Steps carry, Steps in) {
-            const auto gates = ops::split(in[0] + ops::matmul(carry[0], x[3]) + x[4], 4);
+            const auto gates = ops::split(in[0] + ops::matmul(carry[0], x[3]) + x[4], 4, -1);
             const Value c = ops::sigmoid(gates[1]) * carry[1] + ops::sigmoid(gates[0]) * ops::tanh(gates[2]);
             const Value h = ops::sigmoid(gates[3]) * ops::tanh(c);
             return ops::ScanStep{{h, c}, {h}};

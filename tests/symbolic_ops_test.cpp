@@ -303,8 +303,8 @@ TEST_CASE("symbolic ops: functions of ops:: accept SymbolicTensors, and compute 
                        i = layers::input({.shape = {2}, .dtype = "int32"});
   const Tensor table = Tensor::from<float>({3, 2}, {1, 2, 3, 4, 5, 6});
   Functional model({x, y, i}, {ops::exp(x), ops::add(x, y), ops::subtract(1, x), ops::matmul(x, table),
-                               ops::sum(x, {1}, true), ops::where(ops::less(x, y), x, y), ops::concatenate({x, y}),
-                               ops::split(x, 3)[1], ops::transpose(x, {0, 2, 1}), ops::take(table, i),
+                               ops::sum(x, {1}, true), ops::where(ops::less(x, y), x, y), ops::concatenate({x, y}, -1),
+                               ops::split(x, 3, -1)[1], ops::transpose(x, {0, 2, 1}), ops::take(table, i),
                                ops::einsum("bij,bkj->bik", x, y), ops::one_hot(i, 3)});
   const auto step = layers::lambda([&](const std::vector<Value>& in) -> Outputs {
     const Value a = in[0], b = in[1], rows = Graph::current().read(Variable("table", table, false));
@@ -314,8 +314,8 @@ TEST_CASE("symbolic ops: functions of ops:: accept SymbolicTensors, and compute 
                               ops::matmul(a, rows),
                               ops::sum(a, {1}, true),
                               ops::where(ops::less(a, b), a, b),
-                              ops::concatenate({a, b}),
-                              ops::split(a, 3)[1],
+                              ops::concatenate({a, b}, -1),
+                              ops::split(a, 3, -1)[1],
                               ops::transpose(a, {0, 2, 1}),
                               ops::take(rows, in[2]),
                               ops::einsum("bij,bkj->bik", a, b),
@@ -332,10 +332,12 @@ TEST_CASE("symbolic ops: a saved model has Keras's classes and arguments of all 
           "[functional][symbolic]") {
   const SymbolicTensor x = input("x", {2, 3}), i = layers::input({.shape = {2}, .dtype = "int32", .name = "i"});
   const Tensor row = Tensor::from<float>({3}, {1, 2, 0.5});
-  const std::vector<SymbolicTensor> outputs{
-      ops::sum(x, {1}, true),  ops::mean(x, {1, 2}),      ops::reshape(x, {-1, 6}), ops::slice(x, 1, 0, 1),
-      ops::slice(x, -1, 1, 2), ops::concatenate({x, x}),  ops::clip(x, 0, 1),       symbolic(ops::split, x, 3, -1)[1],
-      ops::one_hot(i, 4),      symbolic(ops::softmax, x), ops::reverse(x, 2),       x * row};
+  const std::vector<SymbolicTensor> outputs{ops::sum(x, {1}, true),   ops::mean(x, {1, 2}),
+                                            ops::reshape(x, {-1, 6}), ops::slice(x, 1, 0, 1),
+                                            ops::slice(x, -1, 1, 2),  ops::concatenate({x, x}, -1),
+                                            ops::clip(x, 0, 1),       symbolic(ops::split, x, 3, -1)[1],
+                                            ops::one_hot(i, 4),       symbolic(ops::softmax, x),
+                                            ops::reverse(x, 2),       x * row};
   Functional model({x, i}, outputs);
   const std::string text = to_json<Layer>(model);
   const LayerPtr loaded = from_json<Layer>(text);

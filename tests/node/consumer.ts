@@ -238,7 +238,7 @@ export const variant: et.Variant | undefined = et.variant;
 // Ops of SymbolicTensors give SymbolicTensors.
 const symbol: et.SymbolicTensor = et.input({ shape: [null, 4] });
 const halves: et.SymbolicTensor[] = et.ops.split(et.ops.add(symbol, et.tensor([1, 2, 3, 4])), 2, -1);
-const joined: et.SymbolicTensor = et.ops.concatenate([et.ops.multiply(2, symbol), ...halves]);
+const joined: et.SymbolicTensor = et.ops.concatenate([et.ops.multiply(2, symbol), ...halves], -1);
 const known: et.Model = et.sequential([symbol, et.layers.inputLayer({ shape: [4] }), dense]);
 known.summary({ expandNested: true, showTrainable: true, layerRange: ['a', 'b'] });
 export const graph: string = et.modelToDot(et.model({ inputs: known.inputs, outputs: [joined, known.output] }), { rankdir: 'LR' });

@@ -66,8 +66,8 @@ for (const kind of Object.keys(kinds)) {
 test('a step can slice, concatenate and reverse', async () => {
   const model = et.model({
     call(x) {
-      const [a, b] = et.ops.split(x, 2);
-      return et.ops.concatenate([et.ops.reverse(b, -1), et.ops.slice(a, 1, 0, 1)]);
+      const [a, b] = et.ops.split(x, 2, -1);
+      return et.ops.concatenate([et.ops.reverse(b, -1), et.ops.slice(a, 1, 0, 1)], -1);
     },
   });
   assert.deepEqual((await model.predict([[1, 2, 3, 4]], { verbose: 0 })).array(), [[4, 3, 1]]);

@@ -46,7 +46,7 @@ test('ops accept lists and options, and return lists', async () => {
   const [a, b] = [input('a', [4]), input('b', [2])];
   const halves = ops.split(a, 2, -1);
   assert.deepEqual(halves.map(({ shape }) => shape), [[-1, 2], [-1, 2]]);
-  const joined = ops.concatenate([halves[1], b]);
+  const joined = ops.concatenate([halves[1], b], -1);
   const squares = ops.reshape(a, [-1, 2, 2]);
   const outputs = [joined, ops.sum(a, [1], true), ops.clip(a, 2, 3), ops.matmul(squares, squares, false, true), et.activations.leakyRelu(ops.negate(a), { negativeSlope: 0.5 }), ops.expandDims(ops.argmax(a), -1)];
   const y = await et.model({ inputs: [a, b], outputs }).predictOutputs([et.tensor([[1, 2, 3, 4]]), et.tensor([[0, 5]])], quiet);
@@ -86,7 +86,7 @@ test('ops are saved in the form of Keras; one that Keras lacks is named in the e
   const [x, y] = [input('x', [2, 3]), input('y', [2, 3])];
   const outputs = [
     ops.multiply(ops.tanh(ops.add(x, y)), 2), ops.subtract(3, x), ops.add(x, et.tensor([1, 2, 0.5])), ops.sum(x, [1], true), ops.sum(x, [1, 2]),
-    ops.mean(x, [2]), ops.reshape(x, [-1, 6]), ops.slice(x, -1, 1, 2), ops.concatenate([x, y]), ops.split(x, 3)[1], ops.softmax(x), ops.clip(x, 0, 1),
+    ops.mean(x, [2]), ops.reshape(x, [-1, 6]), ops.slice(x, -1, 1, 2), ops.concatenate([x, y], -1), ops.split(x, 3, -1)[1], ops.softmax(x), ops.clip(x, 0, 1),
     ops.where(ops.less(x, y), x, y), ops.matmul(x, ops.transpose(y, [0, 2, 1])), ops.einsum('bij,bkj->bik', x, y), et.activations.leakyRelu(x, { negativeSlope: 0.5 }),
     et.activations.elu(x), et.activations.silu(x),
   ];

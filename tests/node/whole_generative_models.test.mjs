@@ -29,7 +29,7 @@ test('a variational autoencoder restores points, and its codes stay near the nor
     call: (x, training) => decoder.call(ops.slice(encoder.call(x, training), -1, 0, 2), training),
     trainStep({ x }) {
       const code = encoder.call(x, true);
-      const [center, logVariance] = ops.split(code, 2);
+      const [center, logVariance] = ops.split(code, 2, -1);
       const draw = ops.add(center, ops.multiply(ops.exp(ops.multiply(0.5, logVariance)), drawn(noise, center)));
       const restored = squaredMean(ops.subtract(decoder.call(draw, true), x));
       const terms = ops.subtract(ops.add(ops.square(center), ops.exp(logVariance)), ops.add(logVariance, 1));

@@ -300,7 +300,7 @@ export class Model extends LayerBase {
   resetMetrics(): void {
     module.model_resetMetrics(this.handle);
   }
-  /** Callbacks set it: fit stops after this epoch. */
+  /** Callbacks set it: fit ends the epoch after the running execution, and stops. */
   get stopTraining(): boolean {
     return module.model_stopTraining(this.handle);
   }

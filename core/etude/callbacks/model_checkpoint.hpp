@@ -19,7 +19,7 @@ struct ModelCheckpointOptions {
   int verbose = 0;
   /// Saves only when the monitored value has improved.
   bool save_best_only = false;
-  /// Saves only the weights, as safetensors, instead of the model.
+  /// Saves only the weights instead of the model.
   bool save_weights_only = false;
   std::string mode = "auto";
   SaveFrequency save_freq = "epoch";
@@ -51,7 +51,8 @@ class ModelCheckpoint : public MonitorCallback {
   static constexpr ClassText about{.name = "ModelCheckpoint",
                                    .text = "Saves the model, or its weights, during training.",
                                    .example = R"({"filepath": "model.keras"})"};
-  /// Throws Error(value) without a filepath, and for weights if the file's name does not end with .safetensors.
+  /// Throws Error(value) without a filepath, and for weights if the file's name has not the ending of a
+  /// format of weights.
   explicit ModelCheckpoint(ModelCheckpointOptions options);
 
   Needs needs(Hook hook) const override {

@@ -32,7 +32,7 @@ KernelCell::Advance GRUCell::advance() const {
     const Value of_gates = ops::slice(kernel, 1, 0, 2 * units()),
                 of_candidate = ops::slice(kernel, 1, 2 * units(), units());
     return [=, this](Value inputs, Value dropped, const std::vector<Value>& states) {
-      const std::vector<Value> x = ops::split(inputs, 3), h = ops::split(ops::matmul(dropped, of_gates), 2);
+      const std::vector<Value> x = ops::split(inputs, 3, -1), h = ops::split(ops::matmul(dropped, of_gates), 2, -1);
       const Value z = recurrent_activation_(x[0] + h[0]), r = recurrent_activation_(x[1] + h[1]);
       return next(z, x[2] + ops::matmul(r * dropped, of_candidate), states[0]);
     };
@@ -40,7 +40,7 @@ KernelCell::Advance GRUCell::advance() const {
   const Value d = bias() ? ops::squeeze(ops::slice(bias(), 0, 1, 1), 0) : Value{};
   return [=, this](Value inputs, Value dropped, const std::vector<Value>& states) {
     const Value product = ops::matmul(dropped, kernel);
-    const std::vector<Value> x = ops::split(inputs, 3), h = ops::split(d ? product + d : product, 3);
+    const std::vector<Value> x = ops::split(inputs, 3, -1), h = ops::split(d ? product + d : product, 3, -1);
     const Value z = recurrent_activation_(x[0] + h[0]), r = recurrent_activation_(x[1] + h[1]);
     return next(z, x[2] + r * h[2], states[0]);
   };

@@ -230,7 +230,7 @@ template <class F, class... Arguments> auto call_symbolic(F function, const Argu
 /// on; a Tensor is a constant of the model.
 ///
 ///     SymbolicTensor y = symbolic(ops::exp, x);
-///     SymbolicTensor z = symbolic([](Value a, Value b) { return ops::concatenate({a, ops::reverse(b, 1)}); }, x, y);
+///     SymbolicTensor z = symbolic([](Value a, Value b) { return ops::concatenate({a, ops::exp(b)}, 1); }, x, y);
 ///     std::vector<SymbolicTensor> parts = symbolic(ops::split, x, 2, -1);
 ///
 /// Returns a SymbolicTensor for each Value that the function returns. The function is traced at once, for two sizes of

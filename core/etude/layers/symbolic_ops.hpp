@@ -125,9 +125,9 @@ SymbolicTensor slice(const SymbolicTensor& x, std::ptrdiff_t axis, std::int64_t 
 /// The entries of `axis` from the last to the first.
 SymbolicTensor reverse(const SymbolicTensor& x, std::ptrdiff_t axis);
 /// Concatenates along `axis`, the only axis in which shapes may differ.
-SymbolicTensor concatenate(const std::vector<SymbolicTensor>& x, std::ptrdiff_t axis = -1);
+SymbolicTensor concatenate(const std::vector<SymbolicTensor>& x, std::ptrdiff_t axis = 0);
 /// x divided along `axis` into `parts` equal parts.
-std::vector<SymbolicTensor> split(const SymbolicTensor& x, std::int64_t parts, std::ptrdiff_t axis = -1);
+std::vector<SymbolicTensor> split(const SymbolicTensor& x, std::int64_t parts, std::ptrdiff_t axis = 0);
 /// Axis i of the result is axis order[i] of x; without an order the axes are reversed.
 SymbolicTensor transpose(const SymbolicTensor& x, const std::vector<std::uint8_t>& order = {});
 

@@ -1,5 +1,6 @@
 #include "etude/ops/elementwise.hpp"
 
+#include <cmath>
 #include <optional>
 
 #include "etude/base/error.hpp"
@@ -137,7 +138,14 @@ Value cast(Value x, DType dtype) {
 }
 Value upcast(Value x) { return is_half(x.dtype()) ? cast(x, DType::float32) : x; }
 Value stop_gradient(Value x) { return x.graph().append(op::StopGradient{}, {x}); }
-Value scalar(double value, Value like) { return like.graph().constant(value, like.dtype()); }
+Value scalar(double value, Value like) {
+  const bool fits = is_floating(like.dtype())        ? true
+                    : like.dtype() == DType::boolean ? value == 0 || value == 1
+                                                     : value == std::trunc(value);
+  check(fits, ErrorKind::dtype, "scalar", "the number ", value, " beside a Value of ", like.dtype(),
+        " - expected a number of that dtype - cast the Value to a float first.");
+  return like.graph().constant(value, like.dtype());
+}
 Value full(const Shape& shape, double value, DType dtype) { return Graph::current().constant(value, dtype, shape); }
 Value zeros(const Shape& shape, DType dtype) { return full(shape, 0, dtype); }
 Value ones(const Shape& shape, DType dtype) { return full(shape, 1, dtype); }

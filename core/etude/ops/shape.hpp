@@ -20,10 +20,10 @@ Value squeeze(Value x, std::ptrdiff_t axis);
 Value slice(Value x, std::ptrdiff_t axis, std::int64_t first, std::int64_t count);
 /// The entries of `axis` from the last to the first.
 Value reverse(Value x, std::ptrdiff_t axis);
-/// Concatenates along `axis`, the only axis in which shapes may differ.
-Value concatenate(const std::vector<Value>& x, std::ptrdiff_t axis = -1);
-/// x divided along `axis` into `parts` equal parts.
-std::vector<Value> split(Value x, std::int64_t parts, std::ptrdiff_t axis = -1);
+/// Concatenates along `axis`, the only axis in which shapes may differ; by default along the first one, as in Keras.
+Value concatenate(const std::vector<Value>& x, std::ptrdiff_t axis = 0);
+/// x divided along `axis` into `parts` equal parts; by default along the first one, as in Keras.
+std::vector<Value> split(Value x, std::int64_t parts, std::ptrdiff_t axis = 0);
 /// Axis i of the result is axis order[i] of x; without an order the axes are reversed.
 Value transpose(Value x, const std::vector<std::uint8_t>& order = {});
 

@@ -94,6 +94,8 @@ Value norm(Value x, const std::vector<std::ptrdiff_t>& axes, bool keepdims) {
   return sqrt(sum(square(to_floats(x)), axes, keepdims));
 }
 Value normalize(Value x, std::ptrdiff_t axis, double epsilon) {
+  check(epsilon > 0 && epsilon < 1, ErrorKind::value, "normalize", "epsilon = ", epsilon,
+        " - expected a number between 0 and 1 - the order of the norm is always 2.");
   const Value number = to_floats(x), inverse = 1 / norm(number, {axis}, true);
   return number * minimum(inverse, scalar(1 / epsilon, number));
 }

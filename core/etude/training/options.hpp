@@ -143,7 +143,8 @@ struct FitOptions {
         option<&O::validation_split>(
             "Fraction of the samples, from the end, that is used for validation, from 0 to 1."),
         option<&O::validation_data>("Data for the validation."),
-        option<&O::shuffle>("Whether samples are shuffled before each epoch; \"batch\" shuffles whole batches."),
+        option<&O::shuffle>("Whether samples are shuffled before each epoch; \"batch\" shuffles the "
+                            "batches, and the rows within each."),
         option<&O::class_weight>("Weight of the samples of each class in the loss. Default: 1."),
         option<&O::initial_epoch>("Number of the first epoch."),
         option<&O::steps_per_epoch>("Steps of an epoch. Default: until the data ends."),

@@ -41,7 +41,7 @@ Thresholds thresholds_of(std::vector<double> each) {
 Value vector_of(const std::vector<double>& numbers) {
   std::vector<Value> parts;
   for (const double number : numbers) parts.push_back(ops::full({1}, number));
-  return parts.size() == 1 ? parts.front() : ops::concatenate(parts);
+  return parts.size() == 1 ? parts.front() : ops::concatenate(parts, 0);
 }
 
 Value sums_to_end(Value x) {
