@@ -129,30 +129,20 @@ TEST_CASE("MultiHeadAttention is read from files of Keras 2.13 to 2.15, where it
   CHECK(std::ranges::equal(model->get_weights(), other->get_weights(), same_bits));
 }
 
-TEST_CASE("a list of layers that has one twice is damaged", "[saving][keras][errors]") {
+TEST_CASE("a list of more layers than a file may have is refused", "[saving][keras][errors]") {
   const FilesInMemory scope;
   hdf5::Writer writer;
-  writer.texts("", "layer_names", {"dense", "dense"});
-  writer.texts("dense", "weight_names", {"kernel:0"});
-  writer.dataset("dense/kernel:0", hdf5::Number::float32, {2, 1});
+  constexpr int lists = 26, names = 3900;
+  for (int i = 0; i < lists; ++i)
+    writer.texts("", "layer_names" + std::to_string(i), std::vector<std::string>(names, "a"));
   std::string file;
   writer.start([&](std::string_view bytes) { file += bytes; });
-  writer.append(std::vector<std::byte>(8));
   writer.finish();
   scope.files->replace("m.h5", {file});
   Sequential model({layers::dense({.units = 1})});
   model.build({-1, 2});
   CHECK_THAT(samples::error_of([&] { model.load_weights("m.h5"); }),
-             ContainsSubstring("a list of 2 layers - expected at most 100000 different ones"));
-}
-
-TEST_CASE("a name that Keras refuses is a warning of save", "[saving][keras]") {
-  const FilesInMemory scope;
-  Sequential model({layers::input_layer({.shape = {2}}), layers::dense({.units = 1, .name = "a/b"})});
-  const HostWarnings warnings;
-  model.save("m.keras");
-  CHECK_THAT(warnings.text(), ContainsSubstring("Keras refuses the name of the layer \"a/b\""));
-  CHECK(load_model("m.keras")->layers().back()->name() == "a/b");
+             ContainsSubstring("lists of more than 100000 layers"));
 }
 
 TEST_CASE("options that JSON cannot have, and models nested too deep, are errors before there is a file",
@@ -162,7 +152,7 @@ TEST_CASE("options that JSON cannot have, and models nested too deep, are errors
   Sequential model({layers::input_layer({.shape = {2}}), layers::discretization({.bin_boundaries = {-infinity, 0}})});
   for (const char* path : {"folder", "m.keras"})
     CHECK_THAT(samples::error_of([&] { model.save(path); }),
-               ContainsSubstring("bin_boundaries has the number -inf - expected finite numbers"));
+               ContainsSubstring("bin_boundaries = null - expected a finite number"));
   auto nested = std::make_shared<Sequential>(std::vector<LayerPtr>{layers::dense({.units = 1})});
   for (int i = 0; i < 30; ++i) nested = std::make_shared<Sequential>(std::vector<LayerPtr>{nested});
   nested->build({-1, 2});

@@ -123,9 +123,7 @@ namespace {
 void check_finite(const Json& json, const FieldPlace& place) {
   if (json.is_structured())
     for (const Json& each : json) check_finite(each, place);
-  check(!json.is_number_float() || std::isfinite(json.get<double>()), ErrorKind::value, place.class_name, place.field,
-        " has the number ", json.is_number_float() ? json.get<double>() : 0,
-        " - expected finite numbers, because JSON has no others - change it, or save only the model's weights.");
+  if (json.is_number_float() && !std::isfinite(json.get<double>())) place.wrong(json, "a finite number");
 }
 
 }  // namespace

@@ -219,10 +219,6 @@ void save_keras(const Model& model, const std::string& path, WriteCount& count) 
     print_warning({}, "[Model.save] \"" + path +
                           "\": the model is saved without its compile options, because one is a "
                           "function or of a class that is not registered. Compile it after loading.");
-  for (const LayerPtr& layer : model.layers_inside())
-    if (layer->name().find('/') != std::string::npos)
-      print_warning({}, "[Model.save] \"" + path + "\": Keras refuses the name of the layer \"" + layer->name() +
-                            "\", because it has a \"/\". Étude loads the file.");
   const std::vector<std::pair<std::string, std::string>> vocabularies = describe_adapted(model, config);
   const std::string description = json_text(config);
   static_cast<void>(parse_json(description, path));  // throws if the models are nested too deep to be read

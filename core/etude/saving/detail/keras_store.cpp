@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 #include "etude/base/error.hpp"
 
@@ -111,17 +110,17 @@ std::vector<Place> numbered_in(const std::vector<hdf5::Reader*>& files, const st
 
 /// The path in files of Keras 2.13 to 2.15, whose MultiHeadAttention has "_query_dense".
 std::string private_keras_path(std::string path) {
-  for (const std::string_view part : {"/query_dense/", "/key_dense/", "/value_dense/", "/output_dense/"})
-    if (const std::size_t at = path.find(part); at != path.npos) path.insert(at + 1, "_");
+  const std::size_t end = path.rfind("_dense/vars"), begin = path.rfind('/', end);
+  if (end != path.npos && begin != path.npos) path.insert(begin + 1, 1, '_');
   return path;
 }
 
 /// The places of a group's variables, found for `finder`.
 void find_group(Finder& finder, const std::vector<hdf5::Reader*>& files, const KerasWeights& group) {
-  std::vector<Place> places;
-  for (const std::string& path : {group.path, private_keras_path(group.path), old_keras_path(group.path),
-                                  private_keras_path(old_keras_path(group.path))})
-    if (places.empty()) places = numbered_in(files, path);
+  std::vector<Place> places = numbered_in(files, group.path);
+  if (places.empty()) places = numbered_in(files, old_keras_path(group.path));
+  if (places.empty()) places = numbered_in(files, private_keras_path(group.path));
+  if (places.empty()) places = numbered_in(files, private_keras_path(old_keras_path(group.path)));
   if (group.is_counted && places.size() == group.variables.size() + 1) places.pop_back();
   // Boundaries are in the config, too.
   if (group.variables.empty() && group.layer && group.layer->class_name() == "Discretization") places.clear();
@@ -141,16 +140,9 @@ std::vector<Place> keras2_places(hdf5::Reader& file, const std::string& group) {
   return places;
 }
 
-/// Without the counters of adapted layers Normalization, which a trained layer does not use.
-std::vector<Place> without_counters(std::vector<Place> places, const Layer& layer) {
-  std::vector<LayerPtr> inside = layer.layers_inside();
-  const bool is_one = layer.class_name() == "Normalization";
-  if (is_one || std::ranges::any_of(inside, [](const LayerPtr& each) { return each->class_name() == "Normalization"; }))
-    std::erase_if(places, [](const Place& place) {
-      std::string_view name = std::string_view(place.path).substr(place.path.rfind('/') + 1);
-      return name == "count" || name.starts_with("count:") || name.starts_with("count_");
-    });
-  return places;
+bool is_counter(const Place& place) {
+  const std::string_view name = std::string_view(place.path).substr(place.path.rfind('/') + 1);
+  return name == "count" || name.starts_with("count:");
 }
 
 /// A layer's weights in the order of Keras 2: first those that are trained. Those of frozen layers inside it are not.
@@ -165,12 +157,12 @@ std::vector<Variable> keras2_weights(const Layer& layer) {
 /// A layer, and the places of its weights.
 struct Pair {
   LayerPtr layer;
-  const std::vector<Place>* places;
+  std::vector<Place>* places;
 };
 
 /// The layers of a model and those of a file of Keras 2, in pairs: of the same name, or else at the same place.
-std::vector<Pair> keras2_pairs(const std::vector<std::pair<std::string, std::vector<Place>>>& stored,
-                               const Model& model, bool by_name, std::string_view where) {
+std::vector<Pair> keras2_pairs(std::vector<std::pair<std::string, std::vector<Place>>>& stored, const Model& model,
+                               bool by_name, std::string_view where) {
   std::vector<LayerPtr> layers = model.layers();
   std::erase_if(layers, [](const LayerPtr& layer) { return layer->weights().empty(); });
   check(by_name || stored.size() == layers.size(), ErrorKind::data, where, stored.size(),
@@ -241,9 +233,11 @@ Task<std::vector<StoredVariable>> find_keras2_weights(hdf5::Reader& file, const 
     names = file.texts(root, "layer_names").value_or(Texts());
   };
   co_await reading.run(listing);
-  check(std::set<std::string>(names.begin(), names.end()).size() == names.size() && names.size() <= most_layers,
-        ErrorKind::data, where, "a list of ", names.size(), " layers - expected at most ", most_layers,
-        " different ones - the file is damaged.");
+  const auto expect = [&](bool fits) {
+    check(fits, ErrorKind::data, where, "lists of more than ", most_layers, " layers or ", most_weights,
+          " weights - expected fewer - the file is damaged.");
+  };
+  expect(names.size() <= most_layers);
   std::vector<std::pair<std::string, std::vector<Place>>> stored;
   std::size_t weights = 0;
   for (const std::string& name : names) {
@@ -251,15 +245,16 @@ Task<std::vector<StoredVariable>> find_keras2_weights(hdf5::Reader& file, const 
     auto step = [&] { places = keras2_places(file, root.empty() ? name : root + '/' + name); };
     co_await reading.run(step);
     weights += places.size();
-    check(weights <= most_weights, ErrorKind::data, where, "more than ", most_weights,
-          " weights in the lists of the layers - expected fewer - the file is damaged.");
+    expect(weights <= most_weights);
     if (!places.empty()) stored.emplace_back(name, std::move(places));
   }
   Finder finder(where, skipped);
   for (const Pair& pair : keras2_pairs(stored, model, by_name, where)) {
     auto step = [&] {
-      finder.add_keras2(pair.layer->name(), without_counters(*pair.places, *pair.layer), keras2_weights(*pair.layer),
-                        by_name);
+      const std::vector<Variable> variables = keras2_weights(*pair.layer);
+      // Those of an adapted Normalization, which a trained layer does not use.
+      if (pair.places->size() > variables.size()) std::erase_if(*pair.places, is_counter);
+      finder.add_keras2(pair.layer->name(), *pair.places, variables, by_name);
     };
     co_await reading.run(step);
   }

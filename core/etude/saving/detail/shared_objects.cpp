@@ -1,9 +1,12 @@
 #include "etude/saving/detail/shared_objects.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "etude/layers/layer.hpp"
 
@@ -14,17 +17,15 @@ thread_local int depth = 0;
 thread_local std::map<std::pair<const ClassTable*, std::int64_t>, std::shared_ptr<void>> all;
 
 thread_local int writers = 0;
-/// The ids of layers that are written; 0 for those at one place.
-thread_local std::map<const Layer*, std::int64_t> ids;
+thread_local std::set<const Layer*> seen;
+thread_local std::vector<const Layer*> shared;  // whose ids are their places here
 
-void add_layers(const Layer& layer, std::int64_t& last) {
-  for (const LayerPtr& inside : layer.layers()) {
-    const auto [known, is_new] = ids.emplace(inside.get(), 0);
-    if (is_new)
-      add_layers(*inside, last);
-    else if (known->second == 0)
-      known->second = ++last;
-  }
+void add_layers(const Layer& layer) {
+  for (const LayerPtr& inside : layer.layers())
+    if (seen.insert(inside.get()).second)
+      add_layers(*inside);
+    else if (std::ranges::find(shared, inside.get()) == shared.end())
+      shared.push_back(inside.get());
 }
 
 std::optional<std::int64_t> id_in(const Json& json) {
@@ -52,18 +53,21 @@ void SharedObjects::add(const ClassTable& kind, const Json& json, std::shared_pt
 
 SharedLayers::SharedLayers(const Layer& model) {
   static_cast<void>(model.layers_inside());  // throws if they are nested too deep
-  if (writers++ > 0) return;
-  std::int64_t last = 0;
-  add_layers(model, last);
+  if (writers == 0) {
+    seen.clear();
+    shared.clear();
+    add_layers(model);
+  }
+  ++writers;
 }
 
 SharedLayers::~SharedLayers() {
-  if (--writers == 0) ids.clear();
+  if (--writers == 0) shared.clear();
 }
 
 std::optional<std::int64_t> SharedLayers::id_of(const Layer& layer) {
-  const auto found = ids.find(&layer);
-  return found == ids.end() || found->second == 0 ? std::nullopt : std::optional(found->second);
+  const auto found = std::ranges::find(shared, &layer);
+  return found == shared.end() ? std::nullopt : std::optional(found - shared.begin() + 1);
 }
 
 }  // namespace etude

@@ -143,14 +143,6 @@ bool is_one(const Json& value) {
   return value == 1 || (value.is_array() && std::ranges::all_of(value, [](const Json& each) { return each == 1; }));
 }
 
-/// Whether an axis that a layer has as an option is not the last one of its inputs, as far as that is known.
-bool is_inner_axis(const Json& layer) {
-  const std::int64_t axis = config_in(layer).value("axis", std::int64_t{-1});
-  const Json build = layer.value("build_config", Json::object());
-  const std::int64_t rank = build.contains("input_shape") ? std::ssize(build["input_shape"]) : axis + 1;
-  return axis < -1 || (axis >= 0 && axis != rank - 1);
-}
-
 Json plain_layer(const Json& layer, const Place& place) {
   if (!registered_name_in(layer).empty()) place.lacks(", a custom class");
   if (!is_among(layers, place.class_name)) place.lacks(", which TensorFlow.js lacks");
@@ -162,8 +154,10 @@ Json plain_layer(const Json& layer, const Place& place) {
   const bool is_dilated = config.contains("dilation_rate") && !is_one(config["dilation_rate"]);
   if (is_dilated && is_among("DepthwiseConv2D Conv2DTranspose Conv3DTranspose", place.class_name))
     place.lacks(" with \"dilation_rate\": ", text_of(config["dilation_rate"]));
-  if (place.class_name == "BatchNormalization" && is_inner_axis(layer))  // it computes something else
-    place.lacks(" with \"axis\": ", text_of(config["axis"]));
+  // It computes something else along an inner axis.
+  const Json axis = config.value("axis", Json()), build = layer.value("build_config", Json());
+  const bool is_last = axis == -1 || (build.contains("input_shape") && axis == build["input_shape"].size() - 1);
+  if (place.class_name == "BatchNormalization" && !is_last) place.lacks(" with \"axis\": ", text_of(axis));
   if (config.value("padding", Json()) == "causal") place.lacks(" with \"padding\": ", "causal");
   Json result = Json::object();
   for (const auto& [name, value] : config.items())

@@ -154,26 +154,12 @@ void discard_files(Vfs& files, const std::string& folder, const std::vector<std:
     if (files.kind(folder + '/' + name) == PathKind::file) files.discard(folder + '/' + name);
 }
 
-/// Whether a description has a layer for which `is_one` is true.
-bool has_layer(const Json& json, const std::function<bool(const std::string& class_name, const Json& config)>& is_one) {
-  if (json.is_object() && json.contains("class_name") && json["class_name"].is_string() && json.contains("config") &&
-      is_one(json["class_name"].get_ref<const std::string&>(), json["config"]))
-    return true;
-  return json.is_structured() && std::ranges::any_of(json, [&](const Json& each) { return has_layer(each, is_one); });
-}
-
 /// TensorFlow.js averages masked steps, too, and passes masks on behind a convolution.
-void warn_of_masks(const Json& topology, const std::string& path) {
-  const auto masks = [](const std::string& name, const Json& config) {
-    return name == "Masking" || (name == "Embedding" && config.value("mask_zero", Json()) == true);
-  };
-  const auto differs = [](const std::string& name, const Json&) {
-    return name == "GlobalAveragePooling1D" || name == "Conv1D";
-  };
-  if (has_layer(topology, masks) && has_layer(topology, differs))
+void warn_of_masks(std::string_view text, const std::string& path) {
+  const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
+  if ((has("\"Masking\"") || has("\"mask_zero\":true")) && (has("\"GlobalAveragePooling1D\"") || has("\"Conv1D\"")))
     print_warning({}, "[Model.save] \"" + path +
-                          "\": the model masks steps, and TensorFlow.js ignores masks in GlobalAveragePooling1D, and "
-                          "keeps them behind Conv1D: compare its results.");
+                          "\": TensorFlow.js ignores masks in GlobalAveragePooling1D and Conv1D: compare its results.");
 }
 
 }  // namespace
@@ -186,7 +172,6 @@ std::vector<NamedVariable> named_tfjs_weights(const Model& model) {
 
 void save_tfjs(const Model& model, const std::string& path, WriteCount& count) {
   Json topology = tfjs_topology(model_to_json(model));  // throws before there is a file
-  warn_of_masks(topology, path);
   const std::vector<NamedVariable> weights = named_tfjs_weights(model);
   std::set<std::string_view> names;
   for (const NamedVariable& weight : weights)
@@ -208,6 +193,7 @@ void save_tfjs(const Model& model, const std::string& path, WriteCount& count) {
                {"modelTopology", std::move(topology)},
                {"weightsManifest", std::move(manifest)}};
   const std::string text = json_text(json);
+  warn_of_masks(text, path);
   try {
     files->replace(path, {text});
   } catch (...) {

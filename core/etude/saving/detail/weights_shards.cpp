@@ -69,7 +69,7 @@ std::vector<StoredTensor> safetensors_shards(std::string_view text, const std::s
     const std::string place = parent_of(path) + '/' + file;
     const auto is_named = [&](const std::string& name) { return names.contains(name); };
     SafetensorsFile shard = open_safetensors(files.source(place), place, is_named);
-    std::set<std::string_view> found;
+    std::set<std::string> found;
     for (const StoredTensor& tensor : shard.tensors) found.insert(tensor.name);
     for (const std::string& name : names)
       check(found.contains(name), ErrorKind::data, path, "no tensor \"", name, "\" in \"", file,
