@@ -44,18 +44,12 @@ void expect_everywhere(Workers& workers, const std::exception_ptr& failure) {
 }  // namespace
 
 NcclWorkers::Functions NcclWorkers::Functions::of(const SharedLibrary& library) {
-  Functions f;
+  Functions f{Nccl::Functions::of(library), {}, {}, {}, {}, {}};
   library.find(f.version, "ncclGetVersion");
   library.find(f.make_id, "ncclGetUniqueId");
   library.find(f.create, "ncclCommInitRankConfig");
   library.find(f.state, "ncclCommGetAsyncError");
   library.find(f.finalize, "ncclCommFinalize");
-  library.find(f.destroy, "ncclCommDestroy");
-  library.find(f.abort, "ncclCommAbort");
-  library.find(f.begin_group, "ncclGroupStart");
-  library.find(f.end_group, "ncclGroupEnd");
-  library.find(f.all_reduce, "ncclAllReduce");
-  library.find(f.text, "ncclGetErrorString");
   return f;
 }
 
@@ -188,12 +182,12 @@ bool NcclWorkers::is_busy() {
 void NcclWorkers::expect_sum(Status status) {
   if (status == 0 || status == number::in_progress) [[likely]]
     return;
-  await_news();
+  await_failure();
   runtime_.expect_alive("a sum");
   workers_->give_up("all_reduce", std::string("NCCL: ") + functions_->text(status), status != number::remote_error);
 }
 
-void NcclWorkers::await_news() {
+void NcclWorkers::await_failure() {
   const auto began = steady_clock::now();
   for (; steady_clock::now() - began < naming; std::this_thread::sleep_for(pause)) workers_->watch("all_reduce", began);
 }
@@ -217,7 +211,7 @@ template <class Operation> void NcclWorkers::or_abort(Operation operation) {
     throw;
   } catch (const Error& error) {
     abort();
-    await_news();  // the end of another process may be the reason
+    await_failure();  // the end of another process may be the reason
     try {
       workers_->give_up("all_reduce", error.what(), true);
     } catch (const CollectiveError&) {  // for the others

@@ -32,19 +32,13 @@ class NcclWorkers : public Collective {
     int blocking;
     int padding;
   };
-  /// The library's functions.
-  struct Functions {
+  /// The library's functions for one process, and those for several.
+  struct Functions : Nccl::Functions {
     Status (*version)(int*);
     Status (*make_id)(UniqueId*);
     Status (*create)(Communicator*, int count, UniqueId id, int rank, Config*);
     Status (*state)(Communicator, Status* state);
     Status (*finalize)(Communicator);
-    Status (*destroy)(Communicator);
-    Status (*abort)(Communicator);
-    Status (*begin_group)();
-    Status (*end_group)();
-    Status (*all_reduce)(const void* part, void* sum, std::size_t count, int type, int op, Communicator, CUstream_st*);
-    const char* (*text)(Status);
 
     static Functions of(const SharedLibrary& library);
   };
@@ -78,8 +72,8 @@ class NcclWorkers : public Collective {
   bool is_busy();
   /// Throws CollectiveError for a status of a sum that is an error.
   void expect_sum(Status status);
-  /// Throws CollectiveError if the workers learn within a second that a process has failed.
-  void await_news();
+  /// Throws CollectiveError if the workers find out within a second that a process has failed.
+  void await_failure();
   /// Calls `done` until it returns true. Throws CollectiveError if a process fails meanwhile.
   template <class Done> void wait_until(const char* operation, Done done);
   /// Calls `operation`. If it fails, ends all sums, and lets those of the other processes fail.

@@ -254,12 +254,6 @@ static_assert(same_call<decltype(&ncclGetUniqueId), decltype(Across::make_id)>);
 static_assert(same_call<decltype(&ncclCommInitRankConfig), decltype(Across::create)>);
 static_assert(same_call<decltype(&ncclCommGetAsyncError), decltype(Across::state)>);
 static_assert(same_call<decltype(&ncclCommFinalize), decltype(Across::finalize)>);
-static_assert(same_call<decltype(&ncclCommDestroy), decltype(Across::destroy)>);
-static_assert(same_call<decltype(&ncclCommAbort), decltype(Across::abort)>);
-static_assert(same_call<decltype(&ncclGroupStart), decltype(Across::begin_group)>);
-static_assert(same_call<decltype(&ncclGroupEnd), decltype(Across::end_group)>);
-static_assert(same_call<decltype(&ncclAllReduce), decltype(Across::all_reduce)>);
-static_assert(same_call<decltype(&ncclGetErrorString), decltype(Across::text)>);
 
 #endif
 

@@ -66,18 +66,24 @@ class ProcessNccl {
   int aborted() const { return state_->aborted; }
 
   static const cuda::NcclWorkers::Functions& functions() {
-    static const cuda::NcclWorkers::Functions functions{version, make_id,     create,    state,      finalize, destroy,
-                                                        abort,   begin_group, end_group, all_reduce, text};
+    static const cuda::NcclWorkers::Functions functions{
+        {nullptr, destroy, abort, begin_group, end_group, all_reduce, text}, version, make_id, create, state, finalize};
     return functions;
   }
 
  private:
   using Comm = cuda::ncclComm;
   using Id = cuda::NcclWorkers::UniqueId;
-  static constexpr int success = 0, invalid_usage = 5, remote_error = 6, in_progress = 7, nobody = -2;
+  // Of ncclResult_t.
+  static constexpr int success = 0, invalid_usage = 5, remote_error = 6, in_progress = 7;
+  /// Instead of a rank.
+  static constexpr int nobody = -2;
 
   struct State {
-    std::atomic<int> joined = 0, refused = nobody, finalized = 0, destroyed = 0, aborted = 0;
+    /// The numbers of processes that have done this.
+    std::atomic<int> joined = 0, finalized = 0, destroyed = 0, aborted = 0;
+    /// The rank that cannot connect.
+    std::atomic<int> refused = nobody;
     std::atomic<bool> blocking = false;
     std::array<std::atomic<int>, most_ranks> failures{};
     std::array<std::atomic<std::uint64_t>, most_ranks> given{}, completed{};

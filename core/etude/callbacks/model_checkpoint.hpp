@@ -51,8 +51,8 @@ class ModelCheckpoint : public MonitorCallback {
   static constexpr ClassText about{.name = "ModelCheckpoint",
                                    .text = "Saves the model, or its weights, during training.",
                                    .example = R"({"filepath": "model.keras"})"};
-  /// Throws Error(value) without a filepath, and for weights if the file's name has not the ending of a
-  /// format of weights.
+  /// Throws Error(value) without a filepath, and for weights unless the file's name ends with that of a format of
+  /// save_weights, such as .safetensors or .weights.h5.
   explicit ModelCheckpoint(ModelCheckpointOptions options);
 
   Needs needs(Hook hook) const override {

@@ -22,12 +22,9 @@ MultiWorkerMirroredStrategy::MultiWorkerMirroredStrategy(std::shared_ptr<Workers
         "MultiWorkerMirroredStrategy", "elastic = ", options.elastic ? "true" : "false",
         " in processes that were started ", workers_->elastic() ? "with" : "without",
         " etude-launch --elastic - expected both or none - change one of them.");
-  if (!(sums_ = connected_devices(options))) {
-    if (device_.reads_host_memory())
-      sums_ = workers_;
-    else
-      sums_ = std::make_shared<StagedSums>(device_, *workers_);
-  }
+  sums_ = connected_devices(options);
+  if (!sums_ && device_.reads_host_memory()) sums_ = workers_;
+  if (!sums_) sums_ = std::make_shared<StagedSums>(device_, *workers_);
   const std::vector<std::int64_t> seeds = workers_->all_gather(static_cast<std::int64_t>(random_seed()));
   if (std::ranges::any_of(seeds, [&](std::int64_t seed) { return seed != seeds.front(); }))
     set_random_seed(static_cast<std::uint64_t>(seeds.front()));

@@ -124,9 +124,9 @@ SymbolicTensor squeeze(const SymbolicTensor& x, std::ptrdiff_t axis);
 SymbolicTensor slice(const SymbolicTensor& x, std::ptrdiff_t axis, std::int64_t first, std::int64_t count);
 /// The entries of `axis` from the last to the first.
 SymbolicTensor reverse(const SymbolicTensor& x, std::ptrdiff_t axis);
-/// Concatenates along `axis`, the only axis in which shapes may differ.
+/// Concatenates along `axis`, the only axis in which shapes may differ; by default along the first one.
 SymbolicTensor concatenate(const std::vector<SymbolicTensor>& x, std::ptrdiff_t axis = 0);
-/// x divided along `axis` into `parts` equal parts.
+/// x divided along `axis` into `parts` equal parts; by default along the first one.
 std::vector<SymbolicTensor> split(const SymbolicTensor& x, std::int64_t parts, std::ptrdiff_t axis = 0);
 /// Axis i of the result is axis order[i] of x; without an order the axes are reversed.
 SymbolicTensor transpose(const SymbolicTensor& x, const std::vector<std::uint8_t>& order = {});

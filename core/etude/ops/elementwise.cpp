@@ -139,9 +139,8 @@ Value cast(Value x, DType dtype) {
 Value upcast(Value x) { return is_half(x.dtype()) ? cast(x, DType::float32) : x; }
 Value stop_gradient(Value x) { return x.graph().append(op::StopGradient{}, {x}); }
 Value scalar(double value, Value like) {
-  const bool fits = is_floating(like.dtype())        ? true
-                    : like.dtype() == DType::boolean ? value == 0 || value == 1
-                                                     : value == std::trunc(value);
+  const bool is_whole = value == std::trunc(value), is_bool = value == 0 || value == 1;
+  const bool fits = is_floating(like.dtype()) || (like.dtype() == DType::boolean ? is_bool : is_whole);
   check(fits, ErrorKind::dtype, "scalar", "the number ", value, " beside a Value of ", like.dtype(),
         " - expected a number of that dtype - cast the Value to a float first.");
   return like.graph().constant(value, like.dtype());

@@ -129,7 +129,7 @@ void find_group(Finder& finder, const std::vector<hdf5::Reader*>& files, const K
 
 using Texts = std::vector<std::string>;
 
-/// The most of a file of Keras 2.
+/// The most layers, and weights of all layers, that a file of Keras 2 may list.
 constexpr std::size_t most_layers = 100'000, most_weights = 1'000'000;
 
 /// The places of the weights of a layer in a file of Keras 2.
