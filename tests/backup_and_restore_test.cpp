@@ -162,7 +162,9 @@ TEST_CASE("backup and restore: a damaged state is skipped for the previous one, 
   CHECK_THROWS_AS(script.run(24), Interruption);
   REQUIRE(backup.checkpoints().size() == 2);
   backup.damage(backup.checkpoints().back());
-  CHECK(script.run() == whole);
+  const Outcome outcome = script.run();
+  CHECK(outcome == whole);
+  CHECK(outcome.hooks < whole.hooks);
   REQUIRE(backup.warnings.lines.size() == 1);
   CHECK_THAT(backup.warnings.lines[0],
              ContainsSubstring("a checkpoint was skipped") && ContainsSubstring("model.safetensors"));
@@ -176,7 +178,9 @@ TEST_CASE("backup and restore: one state is kept, or two with double_checkpoint;
   script.backup.double_checkpoint = twice;
   script.backup.delete_checkpoint = false;
   script.run();
-  CHECK(backup.checkpoints().size() == (twice ? 2 : 1));
+  // Four epochs of six steps.
+  CHECK(backup.checkpoints() == (twice ? std::vector<std::string>{"ckpt-00000018", "ckpt-00000024"}
+                                       : std::vector<std::string>{"ckpt-00000024"}));
 }
 
 TEST_CASE("backup and restore: a finished fit does nothing more, and a fit of more epochs continues", "[callbacks]") {

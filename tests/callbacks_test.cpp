@@ -5,6 +5,7 @@
 #include <cctype>
 #include <stdexcept>
 
+#include "console_text.hpp"
 #include "training_samples.hpp"
 
 namespace etude {
@@ -77,6 +78,16 @@ TEST_CASE("callbacks: each hook runs in the order of the list, followed by Histo
   const auto history = run.fit({named("first"), named("second")}, 1);
   CHECK(order == Texts{"first", "second sees it"});
   CHECK((*history)["noted"] == std::vector{7.0});
+}
+
+TEST_CASE("callbacks: the progress bar of fit shows what the callbacks of the list write (C-12)", "[callbacks]") {
+  const testing::ConsoleText output(Console::output);
+  Trained run;
+  run.model.fit(x, y,
+                {.batch_size = 4,
+                 .verbose = 2,
+                 .callbacks = {callbacks::lambda({.on_epoch_end = [](int, Logs& logs) { logs.set("noted", 7); }})}});
+  CHECK_THAT(output.text(), ContainsSubstring(" - noted: 7.0000"));
 }
 
 TEST_CASE("callbacks: entries that a hook without logs writes are discarded", "[callbacks]") {

@@ -191,12 +191,21 @@ TEST_CASE("arrays: floats are cast to floatx once, integers keep their type (L-3
       {counting(4, 2, DType::float64), counting(4, 2, DType::uint8)}, {counting(4, 1, DType::int32)}, {}};
   for (Shuffle shuffle : {Shuffle::none, Shuffle::samples}) {
     TensorLikeAdapter adapter(arrays, {.shuffle = shuffle});
-    adapter.fetch();
-    const Batch* batch = adapter.consume();
-    CHECK(batch->x[0].dtype() == DType::float32);
-    CHECK(batch->x[1].dtype() == DType::uint8);
-    CHECK(batch->y[0].dtype() == DType::int32);
-    CHECK(batch->sample_weight.empty());
+    const std::shared_ptr<const Batch> cast = adapter.arrays();
+    CHECK(cast->x[0].dtype() == DType::float32);
+    for (const int epoch : {0, 1}) {
+      adapter.begin_epoch(epoch);
+      adapter.fetch();
+      const Batch* batch = adapter.consume();
+      CHECK(adapter.arrays() == cast);
+      CHECK((batch->x[0].raw() == cast->x[0].raw()) == (shuffle == Shuffle::none));
+      CHECK(batch->x[0].dtype() == DType::float32);
+      CHECK(batch->x[1].dtype() == DType::uint8);
+      CHECK(batch->y[0].dtype() == DType::int32);
+      CHECK(batch->sample_weight.empty());
+      CHECK_FALSE(adapter.fetch());
+      CHECK(adapter.consume() == nullptr);
+    }
   }
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_floating_point.hpp>
@@ -26,6 +27,15 @@ struct Run {
     options.verbose = 0;
     options.callbacks.insert(options.callbacks.begin(), recorder);
     history = model.fit(data, options);
+  }
+
+  /// The loss of another model with the same weights.
+  double loss_of(const Tensor& rows, const Tensor& targets) const {
+    Sequential same(two_dense());
+    same.compile(mse());
+    same.build({-1, 3});
+    same.set_weights(model.get_weights());
+    return same.evaluate(rows, targets, {.batch_size = 5, .verbose = 0})["loss"];
   }
 };
 
@@ -127,14 +137,20 @@ TEST_CASE("fit: validation has its own batch size, else fit's (L-11)", "[fit]") 
       2);
 }
 
+TEST_CASE("fit: validation neither shuffles nor uses class_weight (L-11)", "[fit]") {
+  const Tensor first = x.rows(0, 5), targets = y.rows(0, 5);
+  REQUIRE(*std::ranges::max_element(targets.data<float>()) == 1);
+  const Run run({.epochs = 1,
+                 .validation_data = Data(x, y),
+                 .class_weight = {{0, 1}, {1, 10}},
+                 .validation_steps = 1,
+                 .validation_batch_size = 5});
+  CHECK((*run.history)["val_loss"][0] == run.loss_of(first, targets));
+}
+
 TEST_CASE("fit: validation runs without updates and after the epoch's (L-22)", "[fit]") {
   const Run run({.epochs = 1, .validation_data = Data(x, y)});
-  Sequential same(two_dense());
-  same.compile(mse());
-  same.build({-1, 3});
-  same.set_weights(run.model.get_weights());
-  CHECK_THAT(same.evaluate(x, y, {.batch_size = 4, .verbose = 0})["loss"],
-             WithinAbs((*run.history)["val_loss"][0], 1e-6));
+  CHECK_THAT(run.loss_of(x, y), WithinAbs((*run.history)["val_loss"][0], 1e-6));
 }
 
 TEST_CASE("fit: executions of N steps end at the true last step (L-12, L-13)", "[fit]") {

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "console_text.hpp"
 #include "etude/base/detail/archive.hpp"
 #include "etude/etude.hpp"
 #include "etude/saving/detail/keras_store.hpp"
@@ -40,25 +41,6 @@ std::shared_ptr<Functional> with_shared_layer() {
   return std::make_shared<Functional>(SymbolicTensors{x},
                                       SymbolicTensors{layers::add()->apply({inner->apply(x), shared->apply(x)})});
 }
-
-/// Collects the warnings on the console.
-class HostWarnings {
- public:
-  HostWarnings() : before_(host().write) {
-    text_.clear();
-    host().write = [](Console console, std::string_view text) {
-      if (console == Console::warnings) text_ += text;
-    };
-  }
-  ~HostWarnings() { host().write = before_; }
-  HostWarnings(const HostWarnings&) = delete;
-  HostWarnings& operator=(const HostWarnings&) = delete;
-  static const std::string& text() { return text_; }
-
- private:
-  ConsoleWrite before_;
-  inline static std::string text_;
-};
 
 }  // namespace
 
@@ -181,7 +163,7 @@ TEST_CASE("TensorFlow.js: what it computes otherwise is an error, or a warning",
   CHECK(error(layers::batch_normalization({.axis = 2}), row) == "");
   CHECK_THAT(error(layers::conv1d({.filters = 2, .kernel_size = 2, .padding = "causal"}), row),
              ContainsSubstring("\"padding\": causal"));
-  const HostWarnings warnings;
+  const ConsoleText warnings(Console::warnings);
   Sequential masked({layers::input_layer({.shape = {4}}),
                      layers::embedding({.input_dim = 5, .output_dim = 2, .mask_zero = true}),
                      layers::global_average_pooling1d()});

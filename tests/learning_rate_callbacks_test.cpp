@@ -15,6 +15,7 @@ namespace {
 using namespace samples;
 using Catch::Matchers::Approx;
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::StartsWith;
 
 const Tensor x = waves({8, 3}), y = signs_of(x);
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -116,9 +117,9 @@ TEST_CASE(
   const auto scheduler = [](double rate) {
     return callbacks::learning_rate_scheduler({.schedule = [rate](int, double) { return rate; }});
   };
-  CHECK_THAT(error_of([&] { run.fit({scheduler(-1)}, 1); }), ContainsSubstring("-1"));
+  CHECK_THAT(error_of([&] { run.fit({scheduler(-1)}, 1); }), StartsWith("[SGD] learning_rate = -1 "));
   CHECK_THAT(error_of([&] { run.fit({scheduler(std::numeric_limits<double>::quiet_NaN())}, 1); }),
-             ContainsSubstring("nan"));
+             StartsWith("[SGD] learning_rate = nan "));
   CHECK_THAT(error_of([] { callbacks::learning_rate_scheduler({}); }),
              ContainsSubstring("[LearningRateScheduler] no schedule"));
 }

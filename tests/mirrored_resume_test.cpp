@@ -33,10 +33,19 @@ TEST_CASE("replicas: an interrupted fit continues with the same bits", "[mirrore
 
 TEST_CASE("replicas: one replica continues from a checkpoint of several", "[mirrored]") {
   Backup backup;
-  Script script{.backup = backup.options(1)};
-  CHECK_THROWS_AS(run_on(2, script, 22), Interruption);
+  const auto recorder = std::make_shared<Recorder>();
+  Script script;
+  const Outcome whole = run_on(2, script);
+  script.backup = backup.options(1);
+  const int hook = 1 + 16 + 1 + 2 * 3;  // before the fourth batch of the second epoch
+  CHECK_THROWS_AS(run_on(2, script, hook), Interruption);
+  script.further = {recorder};
   const Outcome outcome = run_on(1, script);
+  CHECK(recorder->starting_with("epoch_begin").front() == "epoch_begin 1");
+  CHECK(recorder->starting_with("batch_begin").front() == "batch_begin 3");
   CHECK(outcome.epochs.back() == 3);
+  for (std::size_t i = 0; i < outcome.history.size(); ++i)
+    CHECK(outcome.history[i].second.front() == whole.history[i].second.front());
 }
 
 }  // namespace etude

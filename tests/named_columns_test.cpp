@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "console_text.hpp"
 #include "etude/etude.hpp"
 #include "support.hpp"
 #include "training_samples.hpp"
@@ -121,8 +122,11 @@ TEST_CASE("names that do not match the model are errors", "[data]") {
 }
 
 TEST_CASE("inputs that the model does not have are ignored, with Keras's warning", "[data]") {
+  const testing::ConsoleText warnings(Console::warnings);
   CHECK(losses_of(Data({{"a", twos}, {"z", ones}, {"more", zeros}}, {{"double", zeros}, {"sum", zeros}})) ==
         std::vector<double>{441, 4});
+  CHECK_THAT(warnings.text(), ContainsSubstring("Input dict contained keys [more] which did not match any model input. "
+                                                "They will be ignored by the model."));
 }
 
 TEST_CASE("batches by name match the model's inputs and outputs, from every kind of data", "[data]") {

@@ -30,6 +30,7 @@ using Names = std::vector<std::string>;
 struct ParsedNode {
   std::string op_type;
   Names inputs, outputs;
+  std::map<std::string, std::vector<std::int64_t>> attributes;  // integers
 };
 struct ParsedGraph {
   std::vector<ParsedNode> nodes;
@@ -73,6 +74,19 @@ void parse_value(pbf_reader value, std::map<std::string, Names>& values) {
 
 ParsedGraph parse_graph(pbf_reader graph);
 
+void parse_attribute(pbf_reader attribute, ParsedNode& node, std::vector<ParsedGraph>& bodies) {
+  std::string name;
+  each_field(attribute, [&](pbf_reader& field) {
+    switch (field.tag()) {
+      case 1: return void(name = field.get_string());
+      case 3:
+      case 8: return node.attributes[name].push_back(field.get_int64());
+      case 6: return bodies.push_back(parse_graph(field.get_message()));
+      default: field.skip();
+    }
+  });
+}
+
 ParsedNode parse_node(pbf_reader node, std::vector<ParsedGraph>& bodies) {
   ParsedNode result;
   each_field(node, [&](pbf_reader& field) {
@@ -80,13 +94,7 @@ ParsedNode parse_node(pbf_reader node, std::vector<ParsedGraph>& bodies) {
       case 1: return void(result.inputs.push_back(field.get_string()));
       case 2: return void(result.outputs.push_back(field.get_string()));
       case 4: return void(result.op_type = field.get_string());
-      case 5:
-        return each_field(field.get_message(), [&](pbf_reader& attribute) {
-          if (attribute.tag() == 6)
-            bodies.push_back(parse_graph(attribute.get_message()));
-          else
-            attribute.skip();
-        });
+      case 5: return parse_attribute(field.get_message(), result, bodies);
       default: field.skip();
     }
   });
@@ -202,7 +210,12 @@ TEST_CASE("onnx: a loop over time is one Scan, and two pooling ops are one MaxPo
   REQUIRE(lstm.bodies.size() == 1);
   CHECK(lstm.bodies[0].outputs.size() == 3);  // both carried Values, and the results
   const ParsedGraph pooled = exported(*model_of({4, 4, 1}, layers::max_pooling2d()));
-  CHECK(op_types(pooled) == Names{"Transpose", "MaxPool", "Transpose"});
+  REQUIRE(op_types(pooled) == Names{"Transpose", "MaxPool", "Transpose"});
+  using Attributes = std::map<std::string, std::vector<std::int64_t>>;
+  CHECK(pooled.nodes[0].attributes == Attributes{{"perm", {0, 3, 1, 2}}});
+  CHECK(pooled.nodes[1].attributes ==
+        Attributes{{"kernel_shape", {2, 2}}, {"strides", {2, 2}}, {"dilations", {1, 1}}, {"pads", {0, 0, 0, 0}}});
+  CHECK(pooled.nodes[2].attributes == Attributes{{"perm", {0, 2, 3, 1}}});
 }
 
 TEST_CASE("onnx: only what the outputs need is written", "[saving][onnx]") {

@@ -3,6 +3,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -65,14 +66,33 @@ TEST_CASE("prefetch: the next item is made while this one is used", "[data]") {
 }
 
 TEST_CASE("prefetch: can be destroyed and paused while an item is being made", "[data]") {
-  for (int trial = 0; trial < 50; ++trial) {
-    std::atomic<int> made{0};
-    Prefetcher prefetcher([&](std::size_t) { return ++made > 0; }, true);
-    prefetcher.fetch();
-    if (trial % 2) prefetcher.consume();
-    if (trial % 3 == 0) prefetcher.pause();
-  }
-  SUCCEED();
+  using std::chrono::milliseconds;
+  for (const bool consumed : {false, true})
+    for (const bool paused : {false, true}) {
+      std::atomic<int> made{0};
+      const auto make = [&](std::size_t) {
+        std::this_thread::sleep_for(milliseconds(5));
+        return ++made > 0;
+      };
+      int before = 0;
+      {
+        Prefetcher prefetcher(make, true);
+        prefetcher.fetch();
+        if (consumed) {
+          prefetcher.consume();
+          prefetcher.fetch();
+        }
+        if (paused) {
+          prefetcher.pause();
+          before = made;
+          std::this_thread::sleep_for(milliseconds(20));
+          CHECK(made == before);
+        }
+      }
+      before = made;
+      std::this_thread::sleep_for(milliseconds(20));
+      CHECK(made == before);
+    }
 }
 #endif
 

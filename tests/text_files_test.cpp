@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
+#include <map>
 
 #include "etude/base/detail/archive.hpp"
 #include "etude/etude.hpp"
@@ -90,8 +91,14 @@ TEST_CASE("shuffled texts keep their labels, and both parts of one seed have all
   CHECK(both != all.texts);
   CHECK(sorted(both) == sorted(all.texts));
   CHECK(part("training").texts == first.texts);
-  for (std::size_t i = 0; i < first.texts.size(); ++i)
-    if (first.texts[i].starts_with("a ")) CHECK(first.labels.at(static_cast<std::int64_t>(i)) == 0);
+  std::map<std::string, double> label_of;
+  const auto each_label = [](const utils::TextDataset& of, const auto& call) {
+    for (std::size_t i = 0; i < of.texts.size(); ++i) call(of.texts[i], of.labels.at(static_cast<std::int64_t>(i)));
+  };
+  each_label(all, [&](const std::string& text, double label) { label_of[text] = label; });
+  REQUIRE(label_of.size() == all.texts.size());
+  for (const auto* each : {&first, &last})
+    each_label(*each, [&](const std::string& text, double label) { CHECK(label == label_of.at(text)); });
 }
 
 TEST_CASE("labels of the caller are for the files of a folder in the order of their paths", "[text][data]") {

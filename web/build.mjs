@@ -6,6 +6,7 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync,
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { build as bundle, buildSync } from 'esbuild';
+import ts from 'typescript';
 
 const folders = process.env.ETUDE_MODULES?.split(':');
 if (!folders) throw new Error("ETUDE_MODULES is not set - expected the folders of the module's builds - build the package by ./dev test npm.");
@@ -136,7 +137,8 @@ writeFileSync(
 );
 
 // ./dev demo has no declarations: then the TypeScript is compiled, and not checked.
-const unchecked = process.env.ETUDE_DECLARATIONS === 'OFF' ? ['--noCheck', '--declaration', 'false'] : [];
+const declared = process.env.ETUDE_DECLARATIONS !== 'OFF';
+const unchecked = declared ? [] : ['--noCheck', '--declaration', 'false'];
 execFileSync(process.execPath, [createRequire(import.meta.url).resolve('typescript/bin/tsc'), ...unchecked], { stdio: 'inherit' });
 for (const file of readdirSync('wasm')) copyFileSync(join('wasm', file), join('dist', file));
 
@@ -145,9 +147,29 @@ const forRequire = {
   bundle: true, platform: 'node', format: 'cjs', target: 'node20', logLevel: 'error',
   define: { 'import.meta.url': 'scriptUrl' }, banner: { js: "const scriptUrl = require('node:url').pathToFileURL(__filename).href;" },
 };
-const typesOf = (name) => `declare const et: typeof import('./${name}.js', { with: { 'resolution-mode': 'import' } });\nexport = et;\n`;
 buildSync({ entryPoints: ['dist/index.node.js'], outfile: 'dist/index.cjs', ...forRequire });
-for (const name of ['index', 'lite']) writeFileSync(`dist/${name}.d.cts`, typesOf(name));
+if (declared) for (const name of ['index', 'lite']) writeFileSync(`dist/${name}.d.cts`, typesForRequire(name));
+
+/** The declarations of what `require` returns: a constant, and beside it the names of all types, which a constant lacks. */
+function typesForRequire(name) {
+  const file = `dist/${name}.d.ts`, { NodeNext } = ts.ModuleKind;
+  const program = ts.createProgram([file], { module: NodeNext, noLib: true, types: [] }), checker = program.getTypeChecker();
+  const named = (module, path) => checker.getExportsOfModule(module).map((symbol) => {
+    const exported = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol, own = `${path}.${symbol.name}`;
+    if (exported.flags & ts.SymbolFlags.ValueModule) return `export namespace ${symbol.name} {\n${named(exported, own)}}\n`;
+    if (!(exported.flags & ts.SymbolFlags.Type)) return '';
+    const { typeParameters: parameters = [] } = exported.declarations.find((each) => each.typeParameters) ?? {};
+    const list = (texts) => (texts.length ? `<${texts.join(', ')}>` : '');
+    return `export type ${symbol.name}${list(parameters.map((each) => each.getText()))} = ${own}${list(parameters.map((each) => each.name.text))};\n`;
+  }).join('');
+  const types = named(checker.getSymbolAtLocation(program.getSourceFile(file)), 'all');
+  return `import type * as all from './${name}.js' with { 'resolution-mode': 'import' };
+declare const et: typeof all;
+declare namespace et {
+${types}}
+export = et;
+`;
+}
 
 // etude-ml/lite is one file, with other builds in place of those of the package.
 const lite = {

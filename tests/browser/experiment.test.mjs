@@ -83,6 +83,22 @@ const search = (page, closeAt) => page.evaluate(async (at) => {
   return et.experiment.runSearch(config, { worker, maxConcurrent: 2, report: () => { if (++changes === at) location.reload(); } });
 }, closeAt);
 
+test('a trial whose worker cannot load the module has failed', async () => {
+  const page = await openPage('not loaded');
+  const trials = await page.evaluate(async () => {
+    const program = `
+      import * as et from '${location.origin}/index.js';
+      et.configure({ wasm: '${location.origin}/nowhere/etude.wasm' });
+      et.experiment.trialMain(() => {}); // the browser reports only errors that the script awaits`;
+    const worker = () => new Worker(URL.createObjectURL(new Blob([program], { type: 'text/javascript' })), { type: 'module' });
+    const config = { searcher: { name: 'single', metric: 'loss' }, hyperparameters: { units: 1 }, maxRestarts: 0, storage: 'search' };
+    return (await et.experiment.runSearch(config, { worker })).trials;
+  });
+  assert.deepEqual(trials.map(({ status }) => status), ['failed']);
+  assert.ok(page.complaints.some((text) => /\[ready\].*nowhere\/etude\.wasm/.test(text)), `${page.complaints}`);
+  await page.close();
+});
+
 test('a search runs its trials in workers, and continues after the page was closed; the page has their checkpoints', async () => {
   const first = await openPage('search');
   const loaded = first.waitForEvent('load');

@@ -209,6 +209,15 @@ test('without files, a model goes to Files and comes from them, with the parts i
   await page.close();
 });
 
+test('an image that is not among the files is an error that names it', async () => {
+  const page = await openPage();
+  assert.match(await messageOf(page, async () => {
+    await et.openFiles('images');
+    await et.utils.loadImg('photo.png', { decode: () => et.tensor([[[1]]]) });
+  }), /^io \[utils\.loadImg\] cannot read "photo\.png": no such file - expected a file - check the path\.$/);
+  await page.close();
+});
+
 test('without files, the error of saving names openFiles()', async () => {
   const page = await openPage();
   await page.evaluate(() => et.ready({ parts: ['saving'] }));

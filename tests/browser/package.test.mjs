@@ -87,6 +87,20 @@ const messageOf = (page, work) => page.evaluate(async (text) => {
   }
 }, String(work));
 
+test('a page shows no progress bar, also if verbose is undefined', async () => {
+  const page = await emptyPage(), printed = [];
+  page.on('console', (message) => printed.push(message.text()));
+  await page.evaluate(async () => {
+    const et = await import('/index.js');
+    await et.ready();
+    const model = et.sequential([et.layers.dense({ units: 1 })]);
+    model.compile({ loss: 'mse' });
+    await model.fit([[1]], [[1]], { verbose: undefined });
+  });
+  assert.deepEqual([printed, page.complaints], [[], []]);
+  await page.close();
+});
+
 test('a call before the module is loaded says to await et.ready()', async () => {
   const page = await emptyPage();
   for (const early of [() => et.layers.dense({ units: 1 }), () => et.sequential([]), () => et.setRandomSeed(1), () => Object.keys(et.losses)])

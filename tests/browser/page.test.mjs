@@ -90,6 +90,19 @@ test('stops within an epoch, and the model stays usable', async () => {
   await page.close();
 });
 
+test('Stop can be clicked as soon as it has an effect', async () => {
+  const page = await open('?samples=6000&epochs=50');
+  assert.ok(await page.evaluate(() => {
+    document.querySelector('#train').click();
+    return document.querySelector('#stop').disabled;
+  }));
+  await page.click('#stop');
+  await state(page, 'ready');
+  assert.match(await text(page, '#status'), /^Stopped/);
+  assert.deepEqual(page.complaints, []);
+  await page.close();
+});
+
 for (const [name, options] of [
   ['phone', { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 }],
   ['dark', { colorScheme: 'dark' }],

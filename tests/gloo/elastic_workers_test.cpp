@@ -221,17 +221,22 @@ TEST_CASE("elastic: a process that joins with another random seed ends with the 
 TEST_CASE("elastic: a process that is slower than the deadline stays, and its step is repeated", "[gloo][elastic]") {
   const MembershipProcess membership(count);
   SharedSizes sizes;
+  Shared<int> changes;
   const Reports reports = run_processes(
       count,
       [&](int index) {
         const auto workers = membership.connect(index, count, {.timeout = milliseconds(2000)});
         bool slow = index == 1;
-        return train_model(workers, true, {sizes.recorder(workers, [&](int steps) {
-                             if (steps == 7 && std::exchange(slow, false))
-                               std::this_thread::sleep_for(milliseconds(3000));
-                           })});
+        const std::string report = train_model(workers, true, {sizes.recorder(workers, [&](int steps) {
+                                                 if (steps == 7 && std::exchange(slow, false))
+                                                   std::this_thread::sleep_for(milliseconds(3000));
+                                               })});
+        if (index == 0) changes.set(workers->changes());
+        return report;
       },
       most_seconds);
+  CHECK(changes.get() == 1);
+  CHECK(std::ranges::all_of(sizes.all(), [](int size) { return size == count; }));
   for (const std::string& report : reports) CHECK((report == undisturbed(sizes.all())));
 }
 

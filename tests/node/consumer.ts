@@ -105,6 +105,10 @@ export const registered: typeof Scale = et.registerClass(Scale, { package: 'cons
 export const fetched: Promise<et.Model>[] = [et.loadModel('https://example.org/model.json'), et.loadModel(new Uint8Array()), et.loadModel([new File([], 'model.json')]), et.loadModel({ load: () => ({ modelTopology: {} }) })];
 export const strings: [Record<string, et.StringLayer>, ...Promise<Record<string, et.StringLayer>>[]] = [et.loadStringLayers('m.keras'), et.loadStringLayers(new URL('https://example.org/m.keras')), et.loadStringLayers(new File([], 'm.keras'))];
 export const written: [Promise<Uint8Array>, Promise<unknown>, void] = [model.toBytes('npz'), model.save({ save: ({ weightData }) => weightData }), model.save('folder')];
+const place: string = 'https://example.org/model.json';
+export const anywhere: [et.Model | Promise<et.Model>, Record<string, et.StringLayer> | Promise<Record<string, et.StringLayer>>, void | Promise<void>] = [et.loadModel(place), et.loadStringLayers(place), model.loadWeights(place)];
+// @ts-expect-error: it may be an address, which gives a promise
+export const path: et.Model = et.loadModel(place);
 export const loaded: et.Model[] = [et.loadModel('folder', { compile: false, customObjects: { Scale } }), et.modelFromJson('{}', { customObjects: { Gain } })];
 // @ts-expect-error: a class, not an object of it
 et.registerClass(new Gain());

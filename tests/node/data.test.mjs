@@ -188,6 +188,13 @@ test('corrupt files are refused', async () => {
   await assertError(() => et.data.readIdx(3), 'value', '3');
 });
 
+test('an address that cannot be fetched is an error that names it', async (t) => {
+  t.mock.method(globalThis, 'fetch', async () => { throw new TypeError('fetch failed'); });
+  const address = 'https://example.org/file';
+  for (const read of [et.data.readIdx, et.data.readNpy, (source) => et.data.toArray(et.data.csv(source))])
+    await assertError(() => read(address), 'io', `cannot read "${address}": fetch failed`, 'check the address');
+});
+
 test('a one-pass generator as validation data is used until it is exhausted; later epochs have no val_loss', async () => {
   const model = summing();
   model.compile(mse(0));

@@ -143,6 +143,26 @@ test('fit awaits onEpochEnd of a sequence also after the last epoch, and rejects
   }
 });
 
+test('evaluate, predict and predictStream await onEpochEnd of a sequence, and reject with its error', async () => {
+  const model = twoDense(), error = new RangeError('mine');
+  model.compile(mse());
+  const sequence = {
+    length: 2,
+    getItem: (index) => [x.slice(6 * index, 6 * index + 6), y.slice(6 * index, 6 * index + 6)],
+    async onEpochEnd() {
+      await sleep(1);
+      throw error;
+    },
+  };
+  const loops = {
+    evaluate: () => model.evaluate(sequence, quiet),
+    predict: () => model.predict(sequence, quiet),
+    predictStream: async () => { for await (const batch of model.predictStream(sequence, quiet)) void batch; },
+    writeNpy: () => model.predictStream(sequence, quiet).writeNpy(join(mkdtempSync(join(tmpdir(), 'etude-')), 'file.npy')),
+  };
+  for (const [name, loop] of Object.entries(loops)) await assert.rejects(loop, (thrown) => thrown === error, name);
+});
+
 test('prefetch requests elements while others are used', async () => {
   let asked = 0;
   const iterator = data.range(20).map(async ({ x }) => { asked += 1; await sleep(1); return x; }).prefetch(3).iterator();
@@ -247,6 +267,29 @@ test('a sequence is shuffled by batches, serves concurrent workers, and has onEp
   assert.deepEqual(await trained(sequence, { workers: 4 }), await trained({ length: 6, getItem: (index) => [x.slice(2 * index, 2 * index + 2), y.slice(2 * index, 2 * index + 2)] }));
   const error = new RangeError('mine');
   await assert.rejects(trained({ length: 3, getItem: async () => { throw error; } }, { workers: 3 }), (thrown) => thrown === error);
+});
+
+test('a sequence, or an iterable, may have fields named x and y', async () => {
+  class Fields {
+    constructor() {
+      Object.assign(this, { x, y });
+    }
+    getItem(index) {
+      return [this.x.slice(4 * index, 4 * index + 4), this.y.slice(4 * index, 4 * index + 4)];
+    }
+  }
+  class Batches extends Fields {
+    get length() {
+      return 3;
+    }
+  }
+  class Items extends Fields {
+    *[Symbol.iterator]() {
+      for (const index of numbers(3)) yield this.getItem(index);
+    }
+  }
+  const options = { shuffle: false }, expected = await trained([x, y], { ...options, batchSize: 4 });
+  for (const source of [new Batches(), new Items()]) assert.deepEqual(await trained(source, options), expected);
 });
 
 test('sparse matrices become dense, and ragged rows are padded', async () => {

@@ -68,6 +68,29 @@ test('folders are created once, listed in order, and removed if empty; a link is
   assert.equal(existsSync(folder), true);
 });
 
+test('a lock that is released while it is asked for is free', async () => {
+  const { systemFiles } = await import(inner);
+  for (const name of ['realpathSync', 'readFileSync', 'renameSync']) {
+    const path = join(folder, name);
+    writeFileSync(path, '4194305'); // no process has this number
+    let released = false;
+    const release = systemFiles({
+      ...fs,
+      [name](...given) {
+        if (!released) rmSync(path);
+        released = true;
+        return fs[name](...given);
+      },
+    }).lock(path);
+    assert.ok(released && release, name);
+    release();
+  }
+  const link = join(folder, 'link');
+  symlinkSync(join(folder, 'nothing'), link);
+  assert.throws(() => systemFiles(fs).lock(link), { code: 'ENOENT' });
+  rmSync(link);
+});
+
 test('a lock is refused while this or another process holds it, and free after a release or a kill', async () => {
   const path = join(folder, 'LOCK');
   const release = files.lock(path);

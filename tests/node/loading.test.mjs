@@ -59,6 +59,7 @@ test('adapt() and loops over datasets that wait for data reject when the module 
 test('a module from the network is awaited', () => {
   const wasm = `data:application/wasm;base64,${readFileSync(new URL('etude.wasm', dist)).subarray(0, 100).toString('base64')}`;
   assert.match(run(`et.configure({ wasm: ${JSON.stringify(wasm)} }); console.log(await told(() => et.numThreads()));`), /^state \[ready\] the module comes from "data:.*write await et\.ready\(\) first\.$/);
+  assert.match(run(`et.configure({ wasm: ${JSON.stringify(wasm)} }); console.log(await told(() => et.ready()));`), /^io \[ready\] cannot read "data:.*": WebAssembly\.\w+\(\): .* - expected the WebAssembly module - let /, 'a part of it alone');
 });
 
 test('a file that is not the module: the error names the address, the content and the fix', () => {

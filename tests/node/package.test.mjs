@@ -64,9 +64,10 @@ test('no code is made from strings at run time, for content security policies', 
 test('its types hold a strict consumer', { skip: !process.env.ETUDE_ROOT }, () => {
   const tsc = join(process.env.ETUDE_ROOT, 'web/node_modules/typescript/bin/tsc');
   const options = ['--strict', '--exactOptionalPropertyTypes', '--noUncheckedIndexedAccess', '--noEmit', '--target', 'es2022', '--lib', 'es2022,dom'];
-  for (const resolution of [['--module', 'nodenext', '--moduleResolution', 'nodenext'], ['--module', 'esnext', '--moduleResolution', 'bundler']])
+  const files = ['consumer.ts', 'lite_consumer.ts'];
+  for (const given of [['--module', 'nodenext', '--moduleResolution', 'nodenext', 'require_consumer.cts', ...files], ['--module', 'esnext', '--moduleResolution', 'bundler', ...files]])
     try {
-      execFileSync(process.execPath, [tsc, ...options, ...resolution, 'consumer.ts', 'lite_consumer.ts'], { cwd: import.meta.dirname, encoding: 'utf8' });
+      execFileSync(process.execPath, [tsc, ...options, ...given], { cwd: import.meta.dirname, encoding: 'utf8' });
     } catch (error) {
       assert.fail(error.stdout);
     }

@@ -61,6 +61,18 @@ test('in a page, a synchronous call into a part says which part to load, and wor
   }
 });
 
+test('in a page, adapt loads its part', () => {
+  const program = `await et.ready({ parts: ['preprocessing'] });
+    const layer = et.layers.normalization();
+    await layer.adapt([[1, 10], [3, 30]]);
+    said.push(layer.getWeights().map((weight) => weight.array()));
+    await layer.adapt([[2, 10], [4, 30]]);
+    said.push(layer.getWeights()[0].array(), await told(() => layer.adapt('x')));`;
+  const [first, second, refused] = run(program);
+  assert.deepEqual([first, second], [[[2, 20], [1, 100]], [3, 20]]);
+  assert.match(refused, /^data \[tensor\] "x"/);
+});
+
 test('a part that a call awaits may be loaded by a synchronous call meanwhile', () => {
   const program = `
     import * as et from 'etude-ml';

@@ -69,6 +69,7 @@ test('deleteCheckpoint and doubleCheckpoint determine the kept states, and a dam
   bytes[bytes.length - 1] ^= 1;
   writeFileSync(file, bytes);
   const again = await script('arrays', { backupDir, backup });
+  assert.ok(again.hooks < hooks, 'it began anew');
   assert.deepEqual({ ...again, hooks }, { ...whole, hooks });
 });
 

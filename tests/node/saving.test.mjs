@@ -105,9 +105,18 @@ test('a damaged model, and a file of another kind, are Errors with the reason', 
 test('modelCheckpoint saves the best weights while training', async () => {
   const model = trainedModel();
   const filepath = join(folder, 'best', 'epoch-{epoch:02d}.safetensors');
-  const checkpoint = et.callbacks.modelCheckpoint({ filepath, monitor: 'loss', saveBestOnly: true, saveWeightsOnly: true });
-  await model.fit(x, y, { epochs: 2, verbose: 0, callbacks: [checkpoint] });
-  assert.ok(readdirSync(join(folder, 'best')).includes('epoch-01.safetensors'));
+  const checkpoint = et.callbacks.modelCheckpoint({ filepath, monitor: 'score', mode: 'min', saveBestOnly: true, saveWeightsOnly: true });
+  const weights = [];
+  const score = {
+    onEpochEnd(epoch, logs) {
+      logs.score = [3, 1, 2][epoch];
+      weights.push(model.getWeights());
+    },
+  };
+  await model.fit(x, y, { epochs: 3, verbose: 0, callbacks: [score, checkpoint] });
+  assert.deepEqual(readdirSync(join(folder, 'best')).sort(), ['epoch-01.safetensors', 'epoch-02.safetensors']);
+  model.loadWeights(join(folder, 'best', 'epoch-02.safetensors'));
+  assert.deepEqual(model.getWeights(), weights[1]);
 });
 
 test('frozen layers stay frozen in the loaded model, and in the model from its JSON', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -89,6 +89,12 @@ test('a trial that the searcher stops is asked to end, and terminated if it does
   }
 });
 
+test('with an endless grace a trial takes its time to save', async () => {
+  const config = configOf('lingering', { name: 'asha', maxTime: 4, maxTrials: 1, maxRungs: 2 }, [1], { act: 'linger', times: [4] });
+  assert.ok((await runSearch(config, { grace: Infinity })).done);
+  assert.ok(existsSync(join(config.storage, 'trial_1/saved')));
+});
+
 test('a trial that fails is started again with its latest checkpoint, as often as maxRestarts allows', async () => {
   const config = configOf('failing', { name: 'single' }, [7], { act: 'fail' });
   const { trials: [trial] } = await runSearch(config);
@@ -108,6 +114,16 @@ test('a worker that exits, or that is no trial, has failed', async () => {
   assert.ok(changes.includes('ended with status 3: restart 1 of 1'), `${changes}`);
   const nothing = new URL('data:text/javascript,');
   assert.equal(textOf(await runSearch({ ...configOf('nothing', { name: 'single' }, [7]), maxRestarts: 0 }, { worker: nothing })), '1 x=7 failed');
+});
+
+test('a worker whose module does not load has failed, and says why', async (t) => {
+  const program = `import * as et from ${JSON.stringify(import.meta.resolve('etude-ml'))};
+    et.configure({ wasm: '/nowhere/etude.wasm' });
+    et.experiment.trialMain(() => {}).catch(() => {});`;
+  const said = t.mock.method(console, 'error', () => {});
+  const result = await runSearch({ ...configOf('not loaded', { name: 'single' }, [7]), maxRestarts: 0 }, { worker: new URL(`data:text/javascript,${encodeURIComponent(program)}`) });
+  assert.equal(textOf(result), '1 x=7 failed');
+  assert.deepEqual(said.mock.calls.map(({ arguments: [text] }) => /cannot read "\/nowhere\/etude\.wasm"/.test(text)), [true]);
 });
 
 test('a trial with invalid hyperparameters is replaced, and is not the best one', async () => {

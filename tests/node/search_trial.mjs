@@ -35,5 +35,9 @@ await et.experiment.trialMain(async (context) => {
     for (;;) await sleep(1);
   }
   for (const time of times) report(time);
-  if (act === 'stop') await untilAsked();
+  if (act === 'stop' || act === 'linger') await untilAsked();
+  if (act === 'linger') {
+    await sleep(50);
+    writeFileSync(saved, '');
+  }
 });

@@ -77,7 +77,7 @@ async function* pieces(source: ByteSource, where: string): AsyncGenerator<Uint8A
   if (typeof source !== 'string' && !(source instanceof URL))
     fail('value', where, `${describe(source)} - expected a URL, a path in Node.js, a Blob, bytes, a Response or a stream - pass one.`);
   if (isPath(source)) return yield* streamFile(pathOf(source), where);
-  const response = await fetch(source);
+  const response = await fetch(source).catch(unreadable(source, where));
   yield* chunks(opened(response, String(source), where), where);
 }
 
@@ -192,6 +192,7 @@ async function readAll(source: Source | readonly Source[], where: string): Promi
   return bytes;
 }
 
+const unreadable = (source: string | URL, where: string) => (error: Error) => fail('io', where, `cannot read "${source}": ${error.message} - expected a file - check the address.`);
 const isPath = (source: string | URL) => inNode && !/^(https?|data|blob):/.test(String(source));
 const pathOf = (source: string | URL) => (String(source).startsWith('file:') ? new URL(source) : source);
 
@@ -207,7 +208,7 @@ async function read(source: string | URL | Blob | Uint8Array, where: string): Pr
       fail('io', where, `cannot read "${source}": ${(error as Error).message} - expected a file - check the path.`);
     }
   }
-  const response = await fetch(source);
+  const response = await fetch(source).catch(unreadable(source, where));
   if (!response.ok) fail('io', where, `"${source}" answered ${response.status} - expected a file - check the address.`);
-  return new Uint8Array(await response.arrayBuffer());
+  return new Uint8Array(await response.arrayBuffer().catch(unreadable(source, where)));
 }

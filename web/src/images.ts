@@ -62,8 +62,14 @@ async function decoderOf(where: string): Promise<DecodeImage> {
 }
 
 async function bytesOf(path: string, where: string): Promise<Uint8Array> {
-  if (!inNode) return hostFiles()?.read(path) ?? fail('io', where, 'no file system is available - expected files that openFiles opened - call openFiles first.');
-  return readFile(path).catch((error: unknown) => fail('io', where, `cannot read "${path}": ${messageOf(error)} - expected a file - check the path.`));
+  const unreadable = (error: unknown) => fail('io', where, `cannot read "${path}": ${messageOf(error)} - expected a file - check the path.`);
+  if (inNode) return readFile(path).catch(unreadable);
+  const files = hostFiles() ?? fail('io', where, 'no file system is available - expected files that openFiles opened - call openFiles first.');
+  try {
+    return files.read(path);
+  } catch (error) {
+    return unreadable(error);
+  }
 }
 
 async function pixelsOf(path: string, decode: DecodeImage, where: string): Promise<Tensor> {

@@ -77,7 +77,7 @@ export { plotModel, type PlotModelOptions, type Viz } from './plot.js';
 export type { PredictionStream } from './predictions.js';
 export { registerClass, type CustomClass, type CustomObjects, type RegisterOptions } from './registry.js';
 export { RnnCell, type StateSize } from './rnn_cell.js';
-export type { ModelArtifacts, ModelHandler, ModelSource, Progress, ProgressOptions } from './sources.js';
+export type { Loaded, ModelArtifacts, ModelHandler, ModelSource, Progress, ProgressOptions } from './sources.js';
 export type { FileFormat, SyncFile } from './targets.js';
 export type { Serialization } from './serialization.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';

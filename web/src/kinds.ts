@@ -82,9 +82,9 @@ const isSequence = (value: unknown): value is SequenceLike => isObject(value) &&
 export const isLazyArray = (value: unknown): value is LazyArray =>
   isObject(value) && !(value instanceof Tensor) && !ArrayBuffer.isView(value) && 'shape' in value && 'dtype' in value && 'slice' in value;
 const isColumn = (value: unknown) => value instanceof Tensor || isLazyArray(value) || value instanceof CsrMatrix || value instanceof RaggedTensor;
-/** A key x beside keys other than y or sampleWeight is a model's input. */
+/** A key x beside keys other than y or sampleWeight is a model's input. Sequences and iterables are no columns. */
 export const isColumns = (value: unknown): value is Columns =>
-  isNamed(value) && Object.keys(value).every((key) => ['x', 'y', 'sampleWeight'].includes(key));
+  isNamed(value) && !isSequence(value) && !isGenerator(value) && Object.keys(value).every((key) => ['x', 'y', 'sampleWeight'].includes(key));
 const isArrays = (value: unknown) =>
   isColumns(value) || isColumn(value) || Array.isArray(value) || ArrayBuffer.isView(value);
 
@@ -143,8 +143,12 @@ export function asLazyArray(array: LazyArray) {
 
 /** The promises of onEpochEnd. */
 const epochEnds = new WeakMap<SequenceLike, Promise<void>>();
-/** The end of the last epoch, if this is a sequence whose onEpochEnd returned a promise. */
-export const lastEpochEnd = (data: unknown): Promise<void> | undefined => epochEnds.get(data as SequenceLike);
+/** Waits for the end of the last epoch, if this is a sequence whose onEpochEnd returned a promise. */
+export async function lastEpochEnd(data: unknown): Promise<void> {
+  const ended = epochEnds.get(data as SequenceLike);
+  epochEnds.delete(data as SequenceLike);
+  await ended;
+}
 
 /** A sequence likewise. Batches of the next epoch wait for the end of the previous one. */
 function asSequence(sequence: SequenceLike) {
@@ -156,7 +160,7 @@ function asSequence(sequence: SequenceLike) {
       const result = sequence.onEpochEnd?.();
       ended = result ? Promise.resolve(result) : undefined;
       if (!ended) return void epochEnds.delete(sequence);
-      ended.catch(() => {}); // getItem or fit awaits it
+      ended.catch(() => {}); // getItem or the loop awaits it
       epochEnds.set(sequence, ended);
     },
   };

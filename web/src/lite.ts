@@ -23,7 +23,7 @@ export type { Configuration } from './load.js';
 export { configure, ready, reload, variant } from './module.js';
 export type { BatchOptions, CompileOptions, EvaluateOptions, FitOptions, History, LoadWeightsOptions, PredictOptions, SummaryOptions } from './model_options.js';
 export type * from './options.mjs';
-export type { ModelSource, Progress } from './sources.js';
+export type { Loaded, ModelSource, Progress } from './sources.js';
 export { Tensor, tensor, type DType, type NestedArray, type TensorData, type TensorLike } from './tensor.js';
 export type { Variant } from './variant.js';
 

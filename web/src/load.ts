@@ -122,15 +122,17 @@ export async function compile(piece: Piece, configuration: Configuration): Promi
   const source = sourceOf(piece, configuration);
   if (isBytes(source)) return WebAssembly.compile(given(source, piece));
   const url = address(piece, configuration);
+  const failed = (error: unknown) => unreadable(url, piece, error);
   if (!isWeb(url)) {
-    const bytes = await readFile(pathOf(url)).catch((error) => unreadable(url, piece, error));
+    const bytes = await readFile(pathOf(url)).catch(failed);
     return WebAssembly.compile(checkedBytes(bytes, piece, `"${url}"`, `has ${bytes.length} bytes`));
   }
-  const response = await fetch(url, { credentials: 'same-origin' }).catch((error) => unreadable(url, piece, error));
+  const response = await fetch(url, { credentials: 'same-origin' }).catch(failed);
   const type = response.headers.get('content-type') ?? 'no content type';
-  if (response.ok && type.startsWith('application/wasm')) return WebAssembly.compileStreaming(response);
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  return WebAssembly.compile(checkedBytes(response.ok ? bytes : new Uint8Array(), piece, `"${response.url || url}"`, `answered with status ${response.status} and ${type}`));
+  if (response.ok && type.startsWith('application/wasm')) return WebAssembly.compileStreaming(response).catch(failed);
+  const bytes = new Uint8Array(await response.arrayBuffer().catch(failed));
+  const checked = checkedBytes(response.ok ? bytes : new Uint8Array(), piece, `"${response.url || url}"`, `answered with status ${response.status} and ${type}`);
+  return WebAssembly.compile(checked).catch(failed);
 }
 
 /** The script of a build; a page fetches it. */

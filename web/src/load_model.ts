@@ -6,7 +6,7 @@ import { Model } from './model.js';
 import { module } from './module.js';
 import type * as options from './options.mjs';
 import { withCustomObjects, type CustomObjects } from './registry.js';
-import { checkProgress, loadFrom, pathIn, type ModelSource, type Progress, type ProgressOptions } from './sources.js';
+import { checkProgress, loadFrom, pathIn, type Loaded, type ModelSource, type Progress, type ProgressOptions } from './sources.js';
 
 /** Options of `modelFromJson`. */
 export interface ModelFromJsonOptions {
@@ -25,7 +25,7 @@ export function loadModel(source: ModelSource, options?: LoadModelOptions): Prom
  * Loads a model from a folder of save, from a .keras file, from an .h5 file of Keras 2, or from a model.json of TensorFlow.js.
  * It is compiled, with its optimizer's state unless it is of TensorFlow.js; or not, if compile is false.
  */
-export function loadModel(path: string, options?: LoadModelOptions): Model;
+export function loadModel<Path extends string>(path: Path, options?: LoadModelOptions): Loaded<Path, Model>;
 export function loadModel(source: string | ModelSource, { customObjects, onProgress, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
   checkProgress(onProgress, 'loadModel');
   const within: Within = (work) => withCustomObjects(customObjects, work);
@@ -40,7 +40,7 @@ export function loadModel(source: string | ModelSource, { customObjects, onProgr
  * once; other sources return a promise, and load the parts of the module that they need.
  */
 export function loadStringLayers(source: ModelSource): Promise<Record<string, native.StringLayer>>;
-export function loadStringLayers(path: string): Record<string, native.StringLayer>;
+export function loadStringLayers<Path extends string>(path: Path): Loaded<Path, Record<string, native.StringLayer>>;
 export function loadStringLayers(source: string | ModelSource): Record<string, native.StringLayer> | Promise<Record<string, native.StringLayer>> {
   const path = pathIn(source, 'loadStringLayers');
   if (path !== undefined) return module.loadStringLayers(path);

@@ -14,7 +14,7 @@ import type * as options from './options.mjs';
 import { pack, type Nested } from './nested.js';
 import { PredictionStream, only } from './predictions.js';
 import type { RnnCell } from './rnn_cell.js';
-import { checkProgress, loadFrom, pathIn, type ModelHandler, type ModelSource, type Progress } from './sources.js';
+import { checkProgress, loadFrom, pathIn, type Loaded, type ModelHandler, type ModelSource, type Progress } from './sources.js';
 import { defaultVerbose } from './stdout.js';
 import { bytesOf, download, saveTo, writeTo, type FileFormat, type SyncFile } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
@@ -141,6 +141,7 @@ export class Model extends LayerBase {
   async evaluate(...given: Given<EvaluateOptions>): Promise<Figures> {
     const [data, options] = this.#arguments(given);
     const figures = await led(() => module.evaluate(this.handle, data, options));
+    await lastEpochEnd(data);
     return this.#alive(figures);
   }
 
@@ -155,15 +156,16 @@ export class Model extends LayerBase {
   async predictOutputs(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Tensor[]> {
     const [data, rest] = this.#arguments([x, undefined, options]);
     const outputs = await led(() => module.predict(this.handle, data, rest));
+    await lastEpochEnd(data);
     return this.#alive(outputs);
   }
 
   /** The same, batch by batch, so that the rows need not fit into memory. */
   predictStream<Output extends Nested<Tensor> = Tensor>(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Output> {
-    return new PredictionStream(this.#predictions(x, options), (outputs) => this.#only(outputs, 'predictStream', 'predictOutputsStream') as Output);
+    return new PredictionStream(this.#predictions(x, options), (outputs) => this.#only(outputs, 'predictStream', 'predictOutputsStream') as Output, () => lastEpochEnd(x));
   }
   predictOutputsStream(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Tensor[]> {
-    return new PredictionStream(this.#predictions(x, options), (outputs) => outputs);
+    return new PredictionStream(this.#predictions(x, options), (outputs) => outputs, () => lastEpochEnd(x));
   }
   #predictions(x: ColumnGroup | Source, options: PredictOptions) {
     return () => {
@@ -374,7 +376,7 @@ export class Model extends LayerBase {
    * sets them at once; other sources return a promise.
    */
   loadWeights(source: ModelSource, options?: LoadWeightsOptions): Promise<void>;
-  loadWeights(path: string, options?: LoadWeightsOptions): void;
+  loadWeights<Path extends string>(path: Path, options?: LoadWeightsOptions): Loaded<Path, void>;
   loadWeights(source: string | ModelSource, { onProgress, ...options }: LoadWeightsOptions = {}): void | Promise<void> {
     checkProgress(onProgress, 'loadWeights');
     const path = pathIn(source, 'loadWeights');
@@ -409,7 +411,7 @@ export class Model extends LayerBase {
     if (isSource) refuseTargets(second, sampleWeight);
     const data = isSource ? (first as Source) : ({ x: first, y: second, sampleWeight } as Columns);
     for (const callback of Array.isArray(rest.callbacks) ? rest.callbacks : []) assign(callback, 'model', this);
-    return [data, { verbose: defaultVerbose, ...rest } as LoopOptions as Options];
+    return [data, { ...rest, verbose: rest.verbose ?? defaultVerbose } as LoopOptions as Options];
   }
 
   /** Writes a file of the model, or of its weights. */

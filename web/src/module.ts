@@ -3,7 +3,7 @@ import { asBatch, itemsOf } from './batch.js';
 import { builds, isLite } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
 import { EtudeError, checkOptions, describe, fail, isRetired, isThrown, nativeError } from './error.js';
-import type { MainModule, SymbolicTensor } from './etude.mjs';
+import type { MainModule, PreprocessingLayer, SymbolicTensor } from './etude.mjs';
 import { asFile, type Files } from './files.js';
 import { asData } from './kinds.js';
 import { Life } from './life.js';
@@ -86,7 +86,10 @@ const fetching = new Map<Part, Promise<void>>();
 const early = new Map<Part, Promise<WebAssembly.Module>>();
 let files: Files | undefined;
 
-/** Sets the module's address and the build to load. Call it before the module is loaded, or before et.reload(). */
+/**
+ * Sets the module's address and the build to load. Call it before the module is loaded; or, after the module has stopped,
+ * before et.reload().
+ */
 export function configure(given: Configuration): void {
   checkOptions(given, 'configure');
   const { wasm, parts, build, threads, ...others } = given;
@@ -212,12 +215,24 @@ async function load(): Promise<void> {
   begin(begun, build, ofBuild, await start(begun, build, compiled, ofBuild, configuration));
 }
 
+/** In a page, lets `adapt` load its part, as other functions that return a promise do. That of layers of strings is in theirs. */
+function loadForAdapt(prototype: PreprocessingLayer, parts: Parts): void {
+  const { adapt } = prototype;
+  prototype.adapt = function (data) {
+    if (parts.compileNow || !parts.lacks('data')) return adapt.call(this, data);
+    return withCaller(() => ready({ parts: ['data'] }).then(() => adapt.call(this, data)));
+  };
+}
+
 function begin(begun: Life, build: Variant, ofBuild: Parts, started: MainModule): void {
   life = begun;
   begun.module = module = started;
   variant = build;
   parts = ofBuild;
-  if (!isLite) module.setHostTransport(post);
+  if (!isLite) {
+    module.setHostTransport(post);
+    loadForAdapt((module.PreprocessingLayer as unknown as { prototype: PreprocessingLayer }).prototype, ofBuild);
+  }
   if (nodeParts) files ??= systemFiles(nodeParts.fs);
   if (files) module.setHostFiles(files);
   if (configuration.threads !== undefined) module.setNumThreads(configuration.threads);

@@ -38,7 +38,7 @@ export async function plotModel(model: Model, { toFile, viz, ...others }: PlotMo
   if (!format) fail('value', where, `toFile: "${toFile}" - expected a file .svg, .dot or .gv - choose one of these; Graphviz converts .dot to other formats.`);
   if (toFile !== undefined && !inNode) fail('io', where, 'toFile in a page - expected Node.js - leave toFile out, and use the text that is returned.');
   await ready({ parts: ['saving'] });
-  const dot = modelToDot(model, { showLayerNames: false, ...others });
+  const dot = modelToDot(model, { ...others, showLayerNames: others.showLayerNames ?? false });
   const text = format === 'svg' ? (viz ?? (await installedViz())).renderString(dot, { format }) : dot;
   if (toFile !== undefined)
     await (await nodeFs()).promises.writeFile(toFile, text).catch((error: Error) => fail('io', where, `cannot write "${toFile}": ${error.message} - expected a folder that exists - check the path.`));

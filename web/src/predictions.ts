@@ -16,13 +16,15 @@ import type { Tensor } from './tensor.js';
 export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
   readonly #begin: () => native.PredictionStream;
   readonly #made: (outputs: Tensor[]) => Batch;
+  readonly #ended: () => Promise<void>;
   readonly #batches = this.#all();
   #stream: native.PredictionStream | undefined;
 
   /** Use `predictStream` or `predictOutputsStream` of a model. */
-  constructor(begin: () => native.PredictionStream, made: (outputs: Tensor[]) => Batch) {
+  constructor(begin: () => native.PredictionStream, made: (outputs: Tensor[]) => Batch, ended: () => Promise<void>) {
     this.#begin = begin;
     this.#made = made;
+    this.#ended = ended;
   }
 
   next(): Promise<IteratorResult<Batch, void>> {
@@ -45,7 +47,7 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
     try {
       await led(() => module.predict_writeNpy(stream, [paths].flat()));
     } finally {
-      await led(() => module.predict_close(stream));
+      await this.#close(stream);
     }
   }
 
@@ -56,11 +58,15 @@ export class PredictionStream<Batch> implements AsyncIterableIterator<Batch> {
     try {
       for (let outputs: Tensor[]; (outputs = await led(() => module.predict_next(stream))).length > 0; ) yield this.#made(outputs);
     } finally {
-      await led(() => module.predict_close(stream));
+      await this.#close(stream);
     }
   }
   #begun(): native.PredictionStream {
     return (this.#stream ??= this.#begin());
+  }
+  async #close(stream: native.PredictionStream): Promise<void> {
+    await led(() => module.predict_close(stream));
+    await this.#ended();
   }
 }
 

@@ -134,8 +134,9 @@ class Runner {
       if (message.etude === 'ready') {
         worker.tell({ etude: 'trial', path, threads: Math.max(1, Math.floor(cores() / most)), ...(mirror ? { files: mirror.entriesOf(folder) } : {}) });
         if (this.#running.get(trial)?.asked) worker.tell({ etude: 'end' }); // what it heard before it was ready is lost
-      } else if (message.etude === 'ended') this.#end(trial, message.status, true);
-      else this.#read(trial, message);
+      } else if (message.etude !== 'ended') this.#read(trial, message);
+      else if (message.error === undefined) this.#end(trial, message.status, true);
+      else failed(message.error, message.status);
     };
     const failed = (text: string, status = 1) => {
       if (!this.#over && this.#running.get(trial)?.ended === false) console.error(text);
@@ -175,7 +176,7 @@ class Runner {
     if (!running || running.asked || running.ended) return;
     running.asked = true;
     running.worker.tell({ etude: 'end' });
-    running.timer = setTimeout(() => this.#end(trial, killed), 1000 * this.options.grace);
+    running.timer = setTimeout(() => this.#end(trial, killed), Math.min(1000 * this.options.grace, longestTimer));
   }
   #interrupt(): void {
     this.#interrupted = true;
@@ -184,6 +185,8 @@ class Runner {
 }
 /** The status of a trial whose worker was terminated: 128 + SIGKILL. */
 const killed = 137;
+/** The most milliseconds of a timer: a longer one fires at once. */
+const longestTimer = 2 ** 31 - 1;
 
 /**
  * Runs a search to its end, or continues one that was interrupted or killed, in the folder config.storage, with the trials

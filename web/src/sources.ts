@@ -41,6 +41,9 @@ export interface ModelHandler {
  */
 export type ModelSource = URL | `https://${string}` | `http://${string}` | Blob | Uint8Array | ArrayBuffer | Iterable<File> | ModelHandler;
 
+/** What a load by a string gives: of a path the result at once. A variable may also be an address, which gives a promise. */
+export type Loaded<Path extends string, Result> = string extends Path ? Result | Promise<Result> : Result;
+
 /** The files of a source. */
 interface Gathered {
   path: string;

@@ -79,14 +79,19 @@ function lock(fs: typeof import('node:fs'), path: string): (() => void) | undefi
     } finally {
       fs.rmSync(own, { force: true });
     }
-    if (held.has(fs.realpathSync(path))) return undefined;
-    const holder = holderIn(path);
-    if (holder !== process.pid && isAlive(holder)) return undefined;
-    fs.renameSync(path, own);
-    const taken = holderIn(own);
-    if (taken !== holder) fs.linkSync(own, path); // another process was faster and holds the lock
-    fs.rmSync(own);
-    if (taken !== holder) return undefined;
+    try {
+      if (held.has(fs.realpathSync(path))) return undefined;
+      const holder = holderIn(path);
+      if (holder !== process.pid && isAlive(holder)) return undefined;
+      fs.renameSync(path, own);
+      const taken = holderIn(own);
+      if (taken !== holder) fs.linkSync(own, path); // another process was faster and holds the lock
+      fs.rmSync(own);
+      if (taken !== holder) return undefined;
+    } catch (error) {
+      // The holder has released the lock meanwhile, unless the path is a link to nothing.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) throw error;
+    }
   }
 }
 /** The locks of this thread, by their real paths. Other threads of the process are not noticed. */

@@ -13,26 +13,26 @@ import { beginWorkerTrial } from './trial_worker.js';
  */
 export async function trialMain(program: (context: Context) => void | Promise<void>, config: Config = {}): Promise<number> {
   const trial = await beginWorkerTrial();
-  const { status, error } = await run(program, config);
-  if (trial) await trial.end(status, error);
+  const status = await run(program, config);
+  if (trial) await trial.end(status);
   else if (inNode) process.exitCode = status;
   return status;
 }
 
-async function run(program: (context: Context) => void | Promise<void>, config: Config): Promise<{ status: number; error?: string }> {
+async function run(program: (context: Context) => void | Promise<void>, config: Config): Promise<number> {
   let context: Context | undefined;
   try {
     context = await init(config);
     await program(context);
-    return { status: 0 };
+    return 0;
   } catch (error) {
     if (error instanceof InvalidHP && context) {
       context.train.reportInvalidHp(error.message);
-      return { status: 0 };
+      return 0;
     }
-    if (error instanceof Preempted) return { status: preemptedExitCode };
+    if (error instanceof Preempted) return preemptedExitCode;
     console.error(error);
-    return { status: 1, error: String(error) };
+    return 1;
   } finally {
     context?.close();
   }

@@ -6,7 +6,10 @@ import { inNode, nodeWorkers } from './node.js';
 
 /** A message from a search to a worker: its trial, with the threads that it may use, or to end it. */
 export type ToTrial = { etude: 'trial'; path: string; threads: number; files?: Change[] } | { etude: 'end' };
-/** A message from a worker to its search. `files`: the changes in the trial's folder, if the page keeps it. */
+/**
+ * A message from a worker to its search. `files`: the changes in the trial's folder, if the page keeps it. `error`: why the
+ * trial has not begun.
+ */
 export type FromTrial = { etude: 'ready' } | { etude: 'reported' } | { etude: 'files'; changes: Change[] } | { etude: 'ended'; status: number; error?: string };
 
 /** The trial of this worker. */
@@ -16,7 +19,7 @@ export interface WorkerTrial {
   /** Whether the search has asked it to end. */
   asked: boolean;
   /** Tells the search that it has ended. */
-  end(status: number, error?: string): Promise<void>;
+  end(status: number): Promise<void>;
 }
 
 let current: WorkerTrial | undefined;
@@ -61,16 +64,19 @@ function reporting(files: Files, report: () => void): Files {
 export async function beginWorkerTrial(): Promise<WorkerTrial | undefined> {
   const port = await portOfWorker();
   if (!port || current) return current;
-  await ready({ parts: ['experiment'] });
+  await ready({ parts: ['experiment'] }).catch((error: unknown) => {
+    port.post({ etude: 'ended', status: 1, error: String(error) }); // a page is told only of errors that the script awaits
+    throw error;
+  });
   return new Promise((resolve) => {
     port.listen((message) => {
       if (message.etude === 'end' && current) current.asked = true;
       if (message.etude !== 'trial') return;
       useFilesOf(message.files, port);
       module.setNumThreads(message.threads);
-      const end = async (status: number, error?: string) => {
+      const end = async (status: number) => {
         await hostFiles()?.saved?.();
-        port.post({ etude: 'ended', status, ...(error === undefined ? {} : { error }) });
+        port.post({ etude: 'ended', status });
         port.close();
       };
       resolve((current = { path: message.path, asked: false, end }));

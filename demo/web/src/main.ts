@@ -38,7 +38,7 @@ function enter(state: 'loading' | 'ready' | 'training' | 'failed', status: strin
   document.body.dataset.state = state;
   say('status', status);
   button.train.disabled = state !== 'ready';
-  button.stop.disabled = state !== 'training';
+  button.stop.disabled = true; // except while fit runs, which resets stopTraining when it begins
 }
 
 function fail(error: unknown) {
@@ -80,9 +80,10 @@ async function lesson(trainSet: Samples, testSet: Samples) {
     model.stopTraining = true;
     say('status', 'Stopping…');
   };
+  const stoppable = { onTrainBegin: () => void (button.stop.disabled = false), onTrainEnd: () => void (button.stop.disabled = true) };
   for (const curve of Object.values(curves)) curve.clear(epochs);
   pauses.start();
-  await train(model, trainSet, testSet, batchSize, { epochs, verbose: 0, callbacks: [progress] });
+  await train(model, trainSet, testSet, batchSize, { epochs, verbose: 0, callbacks: [progress, stoppable] });
   pauses.stop();
   say('pauses', `The training loop returned control to the page every 16 ms. Longest gap between two frames: ${milliseconds(pauses.longestGap)}; ` +
     `longest task: ${pauses.longestTask ? milliseconds(pauses.longestTask) : 'below 50 ms'}.`);
