@@ -107,6 +107,19 @@ TEST_CASE("every op has cases", "[graph][gradient]") {
   }
 }
 
+TEST_CASE("gradients of concatenations are added, also with an empty operand", "[graph][gradient]") {
+  const auto pair = [](std::vector<double> of) { return Tensor::from({std::ssize(of)}, of); };
+  const Tensor x = pair({1, 1, 1, 1}), none = pair({}), all = pair({1, 2, 3, 4}), last = pair({10, 20});
+  const Tensor got = run({x, none, all, last}, [&](Values v) {
+    const Value zeros = Graph::current().constant(0, DType::float64, {2});
+    const Function summed = [&](Values of) {
+      return ops::sum(of[0] * ops::concatenate({v[1], v[2]}, 0)) + ops::sum(of[0] * ops::concatenate({zeros, v[3]}, 0));
+    };
+    return gradients_of(summed, v)[0];
+  });
+  CHECK(numbers(got) == std::vector<double>{1, 2, 13, 24});
+}
+
 TEST_CASE("a gradient matches finite differences", "[graph][gradient]") {
   for (const OpCase& one : differentiable_cases())
     for (std::uint64_t seed = 0; seed < 3; ++seed) {

@@ -173,6 +173,20 @@ TEST_CASE("crossentropies after softmax and sigmoid are the same from logits and
   CHECK(testing::difference(train(true), train(false), {.atol = 2e-6, .rtol = 2e-6}) == "");
 }
 
+TEST_CASE("two models with one loss object each have their own fuse_logits", "[losses]") {
+  const LossPtr loss = losses::categorical_crossentropy();
+  const auto model_of = [&](bool fused) {
+    auto model = std::make_unique<Sequential>(
+        std::vector<LayerPtr>{layers::rescaling({.scale = 100}), layers::activation("softmax")});
+    model->compile({.loss = loss, .fuse_logits = fused});
+    return model;
+  };
+  const Tensor x = Tensor::from<float>({1, 2}, {1, -1}), y = Tensor::from<float>({1, 2}, {0, 1});
+  const auto clipped = model_of(false), fused = model_of(true);
+  CHECK_THAT(clipped->evaluate(x, y, {.verbose = 0})["loss"], WithinRel(-std::log(1e-7), 1e-4));
+  CHECK_THAT(fused->evaluate(x, y, {.verbose = 0})["loss"], WithinRel(200, 1e-6));
+}
+
 TEST_CASE("crossentropies from logits are not clipped (R-11)", "[losses]") {
   const auto loss = [](const char* activation, const char* name, const Tensor& y, bool fused) {
     return loss_of({layers::rescaling({.scale = 100}), layers::activation(activation)},

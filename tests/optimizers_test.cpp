@@ -12,6 +12,7 @@ namespace {
 
 using namespace samples;
 using Catch::Matchers::WithinAbs;
+using Catch::Matchers::WithinRel;
 using testing::Compiled;
 
 const Tensor x = waves({8, 3}), y = signs_of(x);
@@ -98,6 +99,19 @@ TEST_CASE("optimizers: Adam's first step is the learning rate, to float32's last
   step.run({gradient});
   CHECK_THAT(variable.value().at(0), WithinAbs(-0.5, 2e-7));
   CHECK_THAT(variable.value().at(1), WithinAbs(0.5, 2e-7));
+}
+
+TEST_CASE("optimizers: centered RMSprop divides by the variance, plus epsilon, as Keras does", "[optimizers]") {
+  const auto after = [](double rho, float gradient, int steps, double momentum) {
+    Trained trained(optimizers::rmsprop({.learning_rate = 1, .rho = rho, .momentum = momentum, .centered = true}));
+    for (int i = 0; i < steps; ++i) trained.after({gradient, 0});
+    return trained.now().front();
+  };
+  // Keras 3.15.1 with JAX.
+  CHECK_THAT(after(0, 3, 2, 0), WithinRel(-18972.666, 1e-5));
+  CHECK_THAT(after(0.9, 0.5F, 20, 0), WithinRel(-47.016178, 1e-5));
+  CHECK_THAT(after(0.9, 2, 20, 0), WithinRel(-47.016228, 1e-5));
+  CHECK_THAT(after(0.9, 2, 20, 0.5), WithinRel(-89.164169, 1e-5));
 }
 
 TEST_CASE("optimizers: without further options a step traces its update and nothing else", "[optimizers]") {

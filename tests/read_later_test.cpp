@@ -57,6 +57,7 @@ Outcome trained_on(Device& device, Turns& turns) {
       callbacks::model_checkpoint({.filepath = "best.safetensors", .save_best_only = true, .save_weights_only = true}),
       callbacks::model_checkpoint({.filepath = "every_two", .save_freq = 2}),
       callbacks::backup_and_restore({.backup_dir = "backup", .save_freq = 3, .delete_checkpoint = false}),
+      callbacks::tensorboard({.log_dir = "logs", .histogram_freq = 1}),
       callbacks::terminate_on_nan()};
   const HistoryPtr history =
       turns.result(model->fit_task({x, y}, {.batch_size = 5,

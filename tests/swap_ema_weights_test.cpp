@@ -75,6 +75,41 @@ TEST_CASE("swap EMA weights: separate evaluate and predict use the averages, the
   CHECK(weights_of(model) == trained);
 }
 
+TEST_CASE("swap EMA weights: an exception in a validation or in evaluate leaves the weights, not the averages",
+          "[callbacks]") {
+  const Tensor x = waves({16, 3}), y = signs_of(x);
+  Sequential model(two_dense());
+  model.compile(
+      {.optimizer = optimizers::sgd({.learning_rate = 0.5, .use_ema = true, .ema_momentum = 0.5}), .loss = "mse"});
+  std::vector<double> trained;
+  const auto note = after_step([&](Model& of, std::int64_t) { trained = weights_of(of); });
+  const auto fail = callbacks::lambda({.on_test_batch_end = [](std::int64_t, Logs&) { throw Interruption{}; }});
+  const auto swap = callbacks::swap_ema_weights();
+  CHECK_THROWS_AS(
+      model.fit(x, y, {.epochs = 1, .verbose = 0, .callbacks = {note, swap, fail}, .validation_data = Data(x, y)}),
+      Interruption);
+  CHECK(weights_of(model) == trained);
+  CHECK_THROWS_AS(model.evaluate(x, y, {.verbose = 0, .callbacks = {swap, fail}}), Interruption);
+  const auto first = callbacks::lambda({.on_train_begin = [&](Logs&) { CHECK(weights_of(model) == trained); }});
+  model.fit(x, y, {.epochs = 1, .verbose = 0, .callbacks = {swap, first}});
+}
+
+TEST_CASE("swap EMA weights: the averages are those of the variables that compile made trainable (L-28)",
+          "[callbacks]") {
+  const Tensor x = waves({16, 3}), y = signs_of(x);
+  const auto trained = [&](bool frozen_later) {
+    const auto layers = two_dense();
+    Sequential model(layers);
+    model.compile(
+        {.optimizer = optimizers::sgd({.learning_rate = 0.5, .use_ema = true, .ema_momentum = 0.5}), .loss = "mse"});
+    if (frozen_later) layers.front()->set_trainable(false);
+    const auto history = model.fit(
+        x, y, {.epochs = 2, .verbose = 0, .callbacks = {callbacks::swap_ema_weights()}, .validation_data = Data(x, y)});
+    return std::pair(weights_of(model), history->history());
+  };
+  CHECK(trained(true) == trained(false));
+}
+
 TEST_CASE("swap EMA weights: an optimizer without averages is an error", "[callbacks]") {
   Sequential model(summing_unit());
   model.compile(mse());

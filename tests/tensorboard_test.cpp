@@ -111,6 +111,18 @@ TEST_CASE("tensorboard: each epoch's logs are in train and validation, with the 
   CHECK(run.memory.flushed >= 4);
 }
 
+TEST_CASE("tensorboard: the learning rate is the optimizer's, also after a callback has reduced it", "[callbacks]") {
+  Trained run;
+  const auto reduce =
+      callbacks::reduce_lr_on_plateau({.monitor = "loss", .factor = 0.5, .patience = 0, .min_delta = 100});
+  const auto history = run.fit({reduce, run.board({})});
+  CHECK((*history)["learning_rate"] == std::vector{0.25, 0.25});
+  std::vector<double> written;
+  for (const Summary& event : run.memory.read("logs/train"))
+    if (event.tag == "epoch_learning_rate") written.push_back(event.values.at(0));
+  CHECK(written == std::vector{0.25, 0.125});
+}
+
 TEST_CASE("tensorboard: batches are written at update_freq, by default never", "[callbacks]") {
   const auto written = [](UpdateFrequency update_freq, std::int64_t steps_per_execution = 1) {
     Trained run(steps_per_execution);

@@ -55,6 +55,19 @@ test('a class that extends et.Model trains the layers in its properties, with th
   again.build([-1, 3]);
   again.setWeights(model.getWeights());
   assert.deepEqual((await again.predict(x, quiet)).array(), model.call(x).array());
+  class Nested extends TwoDense {
+    constructor() {
+      super();
+      const { hidden, rest: [second] } = this;
+      Object.assign(this, { hidden: undefined, rest: undefined, parts: [{ first: hidden }, new Map([['second', second]])] });
+      this.parts.push(this.parts);
+    }
+    call(x, training) {
+      const [{ first }, others] = this.parts;
+      return others.get('second').call(first.call(x, training), training);
+    }
+  }
+  assert.deepEqual(await trained(new Nested()), expected);
   // It is a layer of others.
   const outer = et.sequential([model, et.layers.dense({ units: 2 })]);
   assert.deepEqual(outer.call(x).shape, [10, 2]);

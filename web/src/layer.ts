@@ -26,9 +26,9 @@ export type Config = Record<string, unknown>;
  * data outside, builds it first, and casts floats to its compute dtype. Within its `call`, reads of float variables have
  * that dtype, too.
  *
- * Layers in its properties after `build`, also in arrays, are part of it: they are trained, counted and saved with it.
- * Those in private fields (#layer), Maps and other objects are not found. The names of its weights contain the class's name:
- * define `static className` where a minifier renames classes.
+ * Layers in its properties after `build`, also in arrays, Maps and plain objects, are part of it: they are trained, counted
+ * and saved with it. Those in private fields (#layer) and in objects of other classes are not found. The names of its weights
+ * contain the class's name: define `static className` where a minifier renames classes.
  *
  * A model with such a layer is saved as a whole if its class is registered by `registerClass`, and `getConfig` has the options
  * of its constructor:

@@ -39,9 +39,28 @@ export function functionOf<Owner extends Linked>(owner: Owner, name: string, fin
 }
 
 export const isLayer = (each: unknown): boolean => each instanceof LayerBase || each instanceof (module.Layer as unknown as new () => object);
-/** The layers in the properties of a custom layer, also in arrays. */
+/** The layers in the properties of a custom layer, also in arrays, Maps and plain objects, and in those within them. */
 export function layersIn(owner: LayerBase): unknown[] {
-  return Object.entries(owner).flatMap(([name, value]) => (name === 'handle' ? [] : [value as unknown].flat())).filter(isLayer);
+  const found: unknown[] = [], seen = new Set<unknown>();
+  const left: unknown[] = Object.entries(owner).flatMap(([name, value]) => (name === 'handle' ? [] : [value as unknown])).reverse();
+  while (left.length > 0) {
+    const value = left.pop();
+    if (typeof value !== 'object' || seen.has(value)) continue;
+    if (isLayer(value)) {
+      found.push(value);
+      continue;
+    }
+    const members = membersOf(value);
+    if (members.length > 0) seen.add(value);
+    for (let i = members.length; i-- > 0; ) left.push(members[i]);
+  }
+  return found;
+}
+function membersOf(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value;
+  if (value instanceof Map) return [...value.values()];
+  const isPlain = typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
+  return isPlain ? Object.values(value) : [];
 }
 
 /** The members that models and custom layers share with other layers. */

@@ -32,14 +32,18 @@ export class Life {
         return new Thrown(error);
       }
     },
-    enter: (entry: Entry): Entry =>
+    /** An exception that leaves the module does not take the frame of its outermost function from the module's stack. */
+    enter: (entry: Entry, stackSave: () => number, stackRestore: (stack: number) => void): Entry =>
       function enterModule(this: Life, ...given: unknown[]) {
         if (this.#over()) throw (this.#ended as () => EtudeError)();
+        const stack = stackSave();
         try {
           return entry(...given);
         } catch (error) {
           this.#thrown = error;
-          throw this.#over() ? (this.#ended as () => EtudeError)() : error;
+          if (this.#over()) throw (this.#ended as () => EtudeError)();
+          stackRestore(stack);
+          throw error;
         }
       }.bind(this),
     over: () => this.#over(),

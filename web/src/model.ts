@@ -40,8 +40,8 @@ type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset
  *     }
  *
  * Such a class defines `call`, and may define the steps below, `computeLoss`, `computeMetrics`, `makeTrainFunction` and
- * similar ones, and `metrics`. The layers in its properties, also in arrays, are those of the model. Its weights are saved,
- * but not the class.
+ * similar ones, and `metrics`. The layers in its properties, also in arrays, Maps and plain objects, are those of the model. Its
+ * weights are saved, but not the class.
  *
  * Its steps may be written in JavaScript, as synchronous functions of Values: each is traced once per shape of batch and then
  * replayed as compiled code.

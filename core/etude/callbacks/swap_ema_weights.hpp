@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "etude/base/tensor.hpp"
+#include "etude/graph/variable.hpp"
 #include "etude/training/callback.hpp"
 
 namespace etude {
@@ -20,8 +21,8 @@ struct SwapEMAWeightsOptions {
 };
 
 /// During evaluation and prediction, the model's weights are the averages of an optimizer with use_ema; afterwards the
-/// original weights are restored from a copy. Changes of the averages in between are lost. Source:
-/// keras/src/callbacks/swap_ema_weights.py.
+/// original weights are restored from a copy, also after an exception. Changes of the averages in between are lost.
+/// Source: keras/src/callbacks/swap_ema_weights.py.
 class SwapEMAWeights : public Callback {
  public:
   using Options = SwapEMAWeightsOptions;
@@ -32,23 +33,26 @@ class SwapEMAWeights : public Callback {
     return hook == Hook::train_batch_begin || hook == Hook::train_batch_end ? Needs::nothing : Needs::variables;
   }
   /// All hooks that swap throw Error(state) for an optimizer without use_ema.
-  void on_train_begin(Logs&) override { weights_.clear(); }
+  void on_train_begin(Logs&) override { put_weights(); }  // those that an exception in evaluate left
   void on_epoch_begin(int epoch, Logs&) override;
   void on_epoch_end(int epoch, Logs&) override;
-  void on_train_end(Logs&) override { weights_.clear(); }
+  void on_train_end(Logs&) override { forget(); }
   void on_test_begin(Logs&) override { put_averages(); }
   void on_test_end(Logs&) override { put_weights(); }
   void on_predict_begin(Logs&) override { put_averages(); }
   void on_predict_end(Logs&) override { put_weights(); }
+  void release() noexcept override;
   CallbackState state() const override;
-  void restore(const CallbackState& state) override { weights_ = state.tensors("weights"); }
+  void restore(const CallbackState& state) override;
 
  private:
   void put_averages();
   void put_weights();
+  void forget();
 
   SwapEMAWeightsOptions options_;
-  /// The original weights while the model has the averages.
+  /// While the model has the averages: its trained variables, and their original values.
+  std::vector<Variable> variables_;
   std::vector<Tensor> weights_;
 };
 

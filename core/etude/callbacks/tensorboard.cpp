@@ -84,14 +84,14 @@ void TensorBoard::on_train_batch_end(std::int64_t step, Logs& logs) {
 }
 
 void TensorBoard::on_epoch_end(int epoch, Logs& logs) {
+  const bool has_rate = model().optimizer().has_learning_rate();
   for (const auto& [name, value] : logs.values()) {
     if (name.starts_with("val_"))
       validation().add_scalar("epoch_" + name.substr(4), value, epoch);
-    else
+    else if (!has_rate || name != "learning_rate")  // that of the logs may be older
       train().add_scalar("epoch_" + name, value, epoch);
   }
-  if (!logs.contains("learning_rate") && model().optimizer().has_learning_rate())
-    train().add_scalar("epoch_learning_rate", model().optimizer().learning_rate(), epoch);
+  if (has_rate) train().add_scalar("epoch_learning_rate", model().optimizer().learning_rate(), epoch);
   if (options_.write_steps_per_second)
     train().add_scalar("epoch_steps_per_second", rate(epoch_batches_, epoch_began_), epoch);
   if (options_.histogram_freq && epoch % options_.histogram_freq == 0) write_histograms(epoch);

@@ -65,7 +65,8 @@ class TensorBoard : public Callback {
   explicit TensorBoard(TensorBoardOptions options = {});
 
   Needs needs(Hook hook) const override {
-    return hook == Hook::epoch_end ? Needs::variables : hook == Hook::train_batch_end ? Needs::logs : Needs::nothing;
+    if (hook == Hook::epoch_end || hook == Hook::test_end) return Needs::variables;
+    return hook == Hook::train_batch_end ? Needs::logs : Needs::nothing;
   }
   bool needs_each_execution() const override { return options_.update_freq.batches() > 0; }
   void set_model(Model* model) override;

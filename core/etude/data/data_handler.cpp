@@ -26,6 +26,11 @@ void check_positive(const char* name, std::int64_t value) {
   check(value > 0, ErrorKind::value, "data", name, ' ', value, " - expected 1 or more - pass a positive number.");
 }
 
+void check_any_batch(bool any) {
+  check(any, ErrorKind::data, "data",
+        "no batch at all - expected at least one - check the data; replace an exhausted generator by a new one.");
+}
+
 }  // namespace
 
 DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options)
@@ -46,6 +51,7 @@ DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOption
       "`steps_per_epoch` value so that epoch level callbacks continue to work - it can be arbitrary, or what you think "
       "is the size of an epoch.");
   inferred_steps_ = options_.steps_per_epoch ? options_.steps_per_epoch : adapter_->size();
+  check_any_batch(inferred_steps_ != 0 || options_.purpose == Purpose::prediction);  // predict has Keras's error
 }
 
 DataHandler::Epochs DataHandler::enumerate_epochs() {
@@ -113,9 +119,7 @@ const Batch* DataHandler::consume() {
 }
 
 void DataHandler::stop_iteration() {
-  check(consumed_ > 0 || (began_ && options_.may_be_exhausted), ErrorKind::data, "data",
-        "no batch at all - expected at least one - check the data; replace an exhausted "
-        "generator by a new one.");
+  check_any_batch(consumed_ > 0 || (began_ && options_.may_be_exhausted));
   stopped_ = true;
   step_increment_ = consumed_in_epoch_ - step_ - 1;
   if (!inferred_steps_) {

@@ -52,7 +52,7 @@ class DataHandler {
   class Steps;
 
   /// Throws Error(value) for steps_per_epoch or steps_per_execution below 1, and for infinite data without
-  /// steps_per_epoch.
+  /// steps_per_epoch; Error(data) for data that has no batch, unless it is for predictions.
   DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOptions options);
 
   /// The epoch indices from initial_epoch on (L-6), until `epochs` or until the data is exhausted (L-15). Each call

@@ -104,7 +104,7 @@ class Placer {
         scheduled_.group(group).size == std::max<std::int64_t>(program.row, 1) &&
         (program.row == 0 || std::ranges::all_of(program.outputs, &instruction::Program::Output::per_row));
     return reads_first || std::ranges::none_of(virtual_program.inputs, [&](const VirtualProgram::Input& input) {
-             return is_old_value(input.source) && input.access.kind != Access::Kind::contiguous;
+             return is_old_value(input.source) && !scheduled_.reads_in_step(group, input);
            });
   }
 

@@ -4,8 +4,6 @@
 
 namespace etude {
 
-using instruction::Access;
-
 namespace {
 
 /// The block whose memory holds a node; -1 if there is none.
@@ -26,11 +24,10 @@ bool is_kernel_operand(const Placement& placement, int part, int block) {
                              [&](NodeId source) { return block_of(placement, source) == block; });
 }
 
-/// Whether a program reads a block only element by element, in the order in which it writes its output.
-bool is_read_in_step(const Placement& placement, const VirtualProgram& program, int block) {
-  return std::ranges::all_of(program.inputs, [&](const VirtualProgram::Input& input) {
-    return block_of(placement, input.source) != block ||
-           (input.access.kind == Access::Kind::contiguous && input.offset == 0);
+bool is_read_in_step(const Placement& placement, int part, int block) {
+  const Scheduled& scheduled = placement.scheduled;
+  return std::ranges::all_of(scheduled.programs[part]->inputs, [&](const VirtualProgram::Input& input) {
+    return block_of(placement, input.source) != block || scheduled.reads_in_step(part, input);
   });
 }
 
@@ -43,7 +40,7 @@ void take_over_inputs(Placement& placement, int part, int position) {
     if (place.block < 0 || place.part || placement.blocks[place.block].same_as >= 0) continue;
     for (const VirtualProgram::Input& input : program->inputs) {
       const int other = block_of(placement, input.source);
-      if (other < 0 || other == place.block || !is_read_in_step(placement, *program, other)) continue;
+      if (other < 0 || other == place.block || !is_read_in_step(placement, part, other)) continue;
       const Block& taken = placement.blocks[other];
       if (taken.last != position || taken.bytes != placement.scheduled.bytes_of(output) ||
           taken.bytes != placement.scheduled.bytes_of(input.source) || is_kernel_operand(placement, part, other))

@@ -200,6 +200,12 @@ std::size_t Scheduled::bytes_of(NodeId node) const {
   return static_cast<std::size_t>(elements) * size;
 }
 
+bool Scheduled::reads_in_step(int index, const VirtualProgram::Input& input) const {
+  const Group& of = group(index);
+  return input.access.kind == instruction::Access::Kind::contiguous && input.offset == 0 &&
+         graph().node(input.source).shape.size() == (input.per_row ? of.size / of.row : of.size);
+}
+
 bool is_all_reduce(const Fused& fused, int group) {
   const NodeId anchor = group < 0 ? -1 : fused.grouping.groups[group].anchor;
   return anchor >= 0 && is_all_reduce(fused.flow.graph, fused.flow.graph.node(anchor));

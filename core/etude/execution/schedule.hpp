@@ -56,6 +56,10 @@ struct Scheduled {
   NodeId base(NodeId id) const { return fused.flow.base[id]; }
   int group_of(NodeId id) const { return fused.grouping.group_of[id]; }
   std::size_t bytes_of(NodeId id) const;
+  /// Whether a group's program reads the whole source of an input, element by element in the order in which it writes
+  /// its outputs. Only then may it write over the source. One that reads a part of the source writes elements that it
+  /// has not read yet.
+  bool reads_in_step(int group, const VirtualProgram::Input& input) const;
 };
 
 /// Whether a group is an all-reduce of several replicas.

@@ -29,7 +29,7 @@ Graph& graph_of(const Value& target) {
   return target.graph();
 }
 
-/// The nonzero operands of a Concatenate, by their offset.
+/// The operands of a Concatenate that are neither zero nor empty, by their offset.
 std::map<std::int64_t, Value> pieces_of(const Value& value) {
   const auto axis = static_cast<std::ptrdiff_t>(std::get<op::Concatenate>(value.op()).axis);
   std::map<std::int64_t, Value> pieces;
@@ -37,8 +37,9 @@ std::map<std::int64_t, Value> pieces_of(const Value& value) {
   for (NodeId id : value.graph().node(value.id()).inputs) {
     const Value piece(value.graph(), id);
     const auto* constant = std::get_if<op::Constant>(&piece.op());
-    if (!constant || constant->value != 0) pieces.emplace(begin, piece);
-    begin += piece.shape()[axis];
+    const std::int64_t extent = piece.shape()[axis];
+    if (extent > 0 && (!constant || constant->value != 0)) pieces.emplace(begin, piece);
+    begin += extent;
   }
   return pieces;
 }

@@ -25,14 +25,14 @@ class RMSpropOptimizer : public Optimizer {
     const Variable& mean_square = slot(0, variable);
     const Value velocity = graph.read(mean_square) * rho_ + ops::square(gradient) * (1 - rho_);
     graph.assign(mean_square, velocity);
-    Value denominator = velocity + epsilon_;
+    Value variance = velocity;
     if (centered_) {
       const Variable& mean = slot(momentum_ > 0 ? 2 : 1, variable);
       const Value average = graph.read(mean) * rho_ + gradient * (1 - rho_);
       graph.assign(mean, average);
-      denominator = denominator - ops::square(average);
+      variance = variance - ops::square(average);
     }
-    Value increment = learning_rate * gradient / ops::sqrt(denominator);
+    Value increment = learning_rate * gradient / ops::sqrt(variance + epsilon_);
     if (momentum_ > 0) {
       const Variable& momentum = slot(1, variable);
       increment = graph.read(momentum) * momentum_ + increment;

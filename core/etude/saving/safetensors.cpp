@@ -47,7 +47,9 @@ constexpr std::array storings{Storing{"F32", 4, DType::float32}, Storing{"F64", 
 const Storing& storing_of(const TensorEntry& entry, const std::string& path) {
   const auto found = std::ranges::find(storings, entry.dtype, &Storing::name);
   check(found != storings.end(), ErrorKind::data, "safetensors", '"', path, "\": \"", entry.name, "\" has dtype \"",
-        entry.dtype, "\" - expected F32, F64, F16, BF16, I32, U8 or BOOL - convert it before.");
+        entry.dtype,
+        "\" - expected F32, F64, F16, BF16, I32, U8 or BOOL - convert it before, or let a rule of load_weights' map "
+        "rename it to an empty name, which leaves it out.");
   return *found;
 }
 

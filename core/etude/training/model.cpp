@@ -51,7 +51,10 @@ class Model::LoopView : public LoopModel {
   std::vector<Variable> all_variables() const override { return model_.all_variables(); }
   std::vector<MetricPtr> metrics() const override { return model_.metrics(); }
   void reset_metrics() override { model_.reset_metrics(); }
-  void finish_training() override { model_.optimizer().finalize_variable_values(model_.trainable_variables()); }
+  void finish_training() override {
+    const CompiledTrainable trainable(model_.compiled_trainable_);
+    model_.optimizer().finalize_variable_values(model_.trainable_variables());
+  }
   bool& stop_training() override { return model_.stop_training; }
   bool& stop_evaluating() override { return model_.stop_evaluating; }
   bool& stop_predicting() override { return model_.stop_predicting; }

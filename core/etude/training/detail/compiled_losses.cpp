@@ -20,13 +20,12 @@ Value of_output(const std::vector<Value>& given, std::size_t output) {
 }
 
 CompiledLosses::CompiledLosses(PerOutput<Choice<Loss>> losses, PerOutput<double> weights, bool fuse_logits)
-    : losses_(std::move(losses)), weights_(std::move(weights)) {
+    : losses_(std::move(losses)), weights_(std::move(weights)), fuse_logits_(fuse_logits) {
   bool any = false;
   losses_.for_each([&](Choice<Loss>& choice) {
     if (choice.empty()) return;
     any = true;
     choice = losses::get(choice);
-    choice.object()->fuse_logits = fuse_logits;
   });
   if (!any) losses_ = PerOutput<Choice<Loss>>();
 }
@@ -62,6 +61,7 @@ Value CompiledLosses::operator()(const StepData& data, const Outputs& y_pred, st
     check(data.sample_weight.size() < 2 || data.sample_weight.size() == y_pred.size(), ErrorKind::data, "fit",
           data.sample_weight.size(), " sample weights for ", y_pred.size(),
           " outputs - expected one for all outputs, or one for each - pass as many.");
+    loss->fuse_logits = fuse_logits_;  // another model may have the same loss
     Value value = (*loss)(data.y[i], y_pred[i], of_output(data.sample_weight, i));
     // The total has one dtype.
     if (loss->dtype()) value = ops::cast(value, is_half(y_pred[i].dtype()) ? DType::float32 : y_pred[i].dtype());

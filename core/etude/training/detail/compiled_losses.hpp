@@ -36,6 +36,7 @@ class CompiledLosses {
   std::vector<LossPtr> loss_of_;
   std::vector<double> weight_of_;
   std::vector<std::shared_ptr<Mean>> means_;
+  bool fuse_logits_ = true;
 };
 
 /// The Value of one output, from the Values of a batch: one Value for one output, one for each output, or (for weights)
