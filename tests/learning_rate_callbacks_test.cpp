@@ -110,6 +110,51 @@ TEST_CASE("learning rate scheduler: sets the rate before each epoch, and logs it
   CHECK_THAT(run.said[0], ContainsSubstring("\nEpoch 1: LearningRateScheduler setting learning rate to 0.4"));
 }
 
+TEST_CASE("learning rate callbacks: of a MultiOptimizer each optimizer has its own rate, log and message (C-6, C-7)",
+          "[callbacks]") {
+  // The numbers and messages are those of Keras 3.15.1, whose optimizers have these names.
+  Trained run;
+  const auto multi =
+      optimizers::multi_optimizer({.default_optimizer = optimizers::sgd({.learning_rate = 0.5, .name = "sgd"}),
+                                   .optimizer_map = {{".*bias", optimizers::adam({.learning_rate = 0.25})}}});
+  run.model.compile({.optimizer = multi, .loss = "mse"});
+  const auto script = callbacks::lambda({.on_epoch_end = [](int, Logs& logs) { logs.set("mine", 1); }});
+  const auto reducing = run.fit({script, callbacks::reduce_lr_on_plateau({.monitor = "mine",
+                                                                          .factor = 0.5,
+                                                                          .patience = 1,
+                                                                          .verbose = 1,
+                                                                          .mode = "min",
+                                                                          .min_lr = 0.2,
+                                                                          .print = run.print})},
+                                3);
+  CHECK_THAT((*reducing)["learning_rate_adam"], Approx(std::vector{0.25, 0.25, 0.2}));
+  CHECK_THAT((*reducing)["learning_rate_sgd"], Approx(std::vector{0.5, 0.5, 0.25}));
+  CHECK(run.said == Texts{"\nEpoch 2: ReduceLROnPlateau reducing adam learning rate to 0.2.",
+                          "\nEpoch 2: ReduceLROnPlateau reducing sgd learning rate to 0.25.",
+                          "\nEpoch 3: ReduceLROnPlateau reducing sgd learning rate to 0.2."});
+  run.said.clear();
+  const auto scheduled =
+      run.fit({callbacks::learning_rate_scheduler(
+                  {.schedule = [](int, double rate) { return rate / 2; }, .verbose = 1, .print = run.print})},
+              1);
+  CHECK_THAT((*scheduled)["learning_rate_adam"], Approx(std::vector{0.1}));
+  CHECK_THAT((*scheduled)["learning_rate_sgd"], Approx(std::vector{0.1}));
+  CHECK(run.said == Texts{"\nEpoch 1: LearningRateScheduler setting adam learning rate to 0.10000000149011612.",
+                          "\nEpoch 1: LearningRateScheduler setting sgd learning rate to 0.10000000149011612."});
+}
+
+TEST_CASE("learning rate callbacks: optimizers of one name are told apart by a number", "[callbacks]") {
+  Trained run;
+  run.model.compile({.optimizer = optimizers::multi_optimizer(
+                         {.default_optimizer = optimizers::sgd({.learning_rate = 0.5}),
+                          .optimizer_map = {{".*bias", optimizers::sgd({.learning_rate = 0.25})}}}),
+                     .loss = "mse"});
+  const auto history =
+      run.fit({callbacks::learning_rate_scheduler({.schedule = [](int, double rate) { return rate; }})}, 1);
+  CHECK((*history)["learning_rate_SGD"] == std::vector{0.25});
+  CHECK((*history)["learning_rate_SGD_1"] == std::vector{0.5});
+}
+
 TEST_CASE(
     "learning rate scheduler: an invalid rate is the optimizer's error; a missing schedule is an error at once (C-7)",
     "[callbacks]") {

@@ -80,6 +80,44 @@ TEST_CASE("multi optimizer: a model trains as with the optimizer of all its vari
         train(adam()));
 }
 
+TEST_CASE("multi optimizer: its optimizers are listed once each, the default one last", "[optimizers]") {
+  const OptimizerPtr first = sgd(1), second = sgd(0.5);
+  CHECK(optimizers::inner_optimizers(*optimizers::multi_optimizer(
+            {.default_optimizer = first, .optimizer_map = {{"a", second}}})) == std::vector{second.get(), first.get()});
+  CHECK(optimizers::inner_optimizers(*optimizers::multi_optimizer(
+            {.default_optimizer = first, .optimizer_map = {{"a", first}, {"b", second}, {"c", second}}})) ==
+        std::vector{first.get(), second.get()});
+  CHECK(optimizers::inner_optimizers(*first).empty());
+}
+
+TEST_CASE("multi optimizer: SwapEMAWeights needs averages of one optimizer only", "[optimizers]") {
+  const auto averaging = optimizers::sgd({.learning_rate = 0.5, .use_ema = true, .ema_momentum = 0.5});
+  const auto multi =
+      optimizers::multi_optimizer({.default_optimizer = sgd(0.5), .optimizer_map = {{".*bias", averaging}}});
+  CHECK(multi->use_ema());
+  CHECK_FALSE(optimizers::multi_optimizer({.default_optimizer = sgd(0.5)})->use_ema());
+  Sequential model(two_dense());
+  model.compile({.optimizer = multi, .loss = "mse"});
+  const Tensor x = waves({8, 3});
+  std::vector<double> trained, tested;
+  const auto watch = callbacks::lambda({.on_epoch_end = [&](int, Logs&) { trained = weights_of(model); },
+                                        .on_test_batch_end = [&](std::int64_t, Logs&) { tested = weights_of(model); }});
+  model.fit(x, signs_of(x),
+            {.batch_size = 2,
+             .verbose = 0,
+             .callbacks = {callbacks::swap_ema_weights(), watch},
+             .validation_data = Data(x, signs_of(x))});
+  CHECK(tested != trained);
+  const std::vector<Variable> variables = model.trainable_variables();
+  std::size_t at = 0, swapped = 0;
+  for (const Variable& variable : variables)
+    for (std::int64_t i = 0; i < variable.shape().size(); ++i, ++at) {
+      if (variable.name().ends_with("kernel")) CHECK(tested[at] == trained[at]);
+      swapped += tested[at] != trained[at];
+    }
+  CHECK(swapped > 0);
+}
+
 TEST_CASE("multi optimizer: an infinite gradient skips the step of all variables", "[optimizers]") {
   const OptimizerPtr optimizer = optimizers::loss_scale_optimizer(
       {.inner_optimizer = optimizers::multi_optimizer({.default_optimizer = sgd(1), .optimizer_map = {{"b", sgd(1)}}}),

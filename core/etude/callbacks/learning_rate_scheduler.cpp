@@ -1,6 +1,7 @@
 #include "etude/callbacks/learning_rate_scheduler.hpp"
 
 #include "etude/base/error.hpp"
+#include "etude/callbacks/detail/learning_rates.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -11,16 +12,15 @@ LearningRateScheduler::LearningRateScheduler(LearningRateSchedulerOptions option
 }
 
 void LearningRateScheduler::on_epoch_begin(int epoch, Logs&) {
-  Optimizer& optimizer = model().optimizer();
-  const double rate = options_.schedule(epoch, optimizer.learning_rate());
-  optimizer.set_learning_rate(rate);
-  if (options_.verbose > 0)
-    print_message(options_.print, "\nEpoch " + std::to_string(epoch + 1) +
-                                      ": LearningRateScheduler setting learning rate to " + shortest(rate) + '.');
+  for (const RatedOptimizer& each : rated_optimizers(model().optimizer())) {
+    const double rate = options_.schedule(epoch, each.optimizer->learning_rate());
+    each.optimizer->set_learning_rate(rate);
+    if (options_.verbose > 0)
+      print_message(options_.print, "\nEpoch " + std::to_string(epoch + 1) + ": LearningRateScheduler setting " +
+                                        each.rate_in_words() + " to " + shortest(rate) + '.');
+  }
 }
 
-void LearningRateScheduler::on_epoch_end(int, Logs& logs) {
-  logs.set("learning_rate", model().optimizer().learning_rate());
-}
+void LearningRateScheduler::on_epoch_end(int, Logs& logs) { log_learning_rates(model().optimizer(), logs); }
 
 }  // namespace etude

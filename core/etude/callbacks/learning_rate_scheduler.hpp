@@ -27,7 +27,8 @@ struct LearningRateSchedulerOptions {
 };
 
 /// Sets the learning rate at the beginning of each epoch, and writes it into the epoch's logs as "learning_rate" (C-7).
-/// Source: keras/src/callbacks/learning_rate_scheduler.py.
+/// Of a MultiOptimizer it sets and logs the rate of each optimizer. Source:
+/// keras/src/callbacks/learning_rate_scheduler.py.
 class LearningRateScheduler : public Callback {
  public:
   using Options = LearningRateSchedulerOptions;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "etude/base/error.hpp"
+#include "etude/callbacks/detail/learning_rates.hpp"
 #include "etude/training/model.hpp"
 
 namespace etude {
@@ -21,7 +22,7 @@ void ReduceLROnPlateau::on_train_begin(Logs&) {
 
 void ReduceLROnPlateau::on_epoch_end(int epoch, Logs& logs) {
   direction(logs);
-  logs.set("learning_rate", model().optimizer().learning_rate());
+  log_learning_rates(model().optimizer(), logs);
   const auto current = monitored(logs, "Learning rate reduction is conditioned on metric");
   if (!current) return;
   if (cooldown_left_ > 0) {
@@ -37,16 +38,19 @@ void ReduceLROnPlateau::on_epoch_end(int epoch, Logs& logs) {
 }
 
 void ReduceLROnPlateau::reduce(int epoch) {
-  const double before = model().optimizer().learning_rate();
   // The optimizer rounds the rate to float32; compare with min_lr rounded in the same way.
-  if (before <= static_cast<double>(static_cast<float>(options_.min_lr))) return;
-  const double reduced = std::max(before * options_.factor, options_.min_lr);
-  model().optimizer().set_learning_rate(reduced);
-  if (options_.verbose > 0)
-    print_message(options_.print, "\nEpoch " + std::to_string(epoch + 1) +
-                                      ": ReduceLROnPlateau reducing learning rate to " + shortest(reduced) + '.');
-  cooldown_left_ = options_.cooldown;
-  wait_ = 0;
+  const double least = static_cast<double>(static_cast<float>(options_.min_lr));
+  for (const RatedOptimizer& each : rated_optimizers(model().optimizer())) {
+    const double before = each.optimizer->learning_rate();
+    if (before <= least) continue;
+    const double reduced = std::max(before * options_.factor, options_.min_lr);
+    each.optimizer->set_learning_rate(reduced);
+    if (options_.verbose > 0)
+      print_message(options_.print, "\nEpoch " + std::to_string(epoch + 1) + ": ReduceLROnPlateau reducing " +
+                                        each.rate_in_words() + " to " + shortest(reduced) + '.');
+    cooldown_left_ = options_.cooldown;
+    wait_ = 0;
+  }
 }
 
 CallbackState ReduceLROnPlateau::state() const {

@@ -37,8 +37,8 @@ struct ReduceLROnPlateauOptions {
 };
 
 /// Reduces the learning rate when the monitored value no longer improves, and writes it into the epoch's logs as
-/// "learning_rate"
-/// (C-6). Source: keras/src/callbacks/reduce_lr_on_plateau.py.
+/// "learning_rate" (C-6). Of a MultiOptimizer it reduces and logs the rate of each optimizer. Source:
+/// keras/src/callbacks/reduce_lr_on_plateau.py.
 class ReduceLROnPlateau : public MonitorCallback {
  public:
   using Options = ReduceLROnPlateauOptions;

@@ -33,7 +33,18 @@ class SeveralOptimizers : public Optimizer {
     for (const auto& [optimizer, own] : divided(variables)) optimizer->finalize_variable_values(own);
   }
   bool use_ema() const override {
-    return std::ranges::all_of(optimizers_, [](const Optimizer* each) { return each->use_ema(); });
+    return std::ranges::any_of(optimizers_, [](const Optimizer* each) { return each->use_ema(); });
+  }
+
+  /// Each once, the default one last.
+  std::vector<Optimizer*> inner_optimizers() const {
+    std::vector<Optimizer*> inner;
+    const auto append = [&inner](const OptimizerPtr& optimizer) {
+      if (std::ranges::find(inner, optimizer.get()) == inner.end()) inner.push_back(optimizer.get());
+    };
+    for (std::size_t i = 1; i < by_pattern_.size(); ++i) append(by_pattern_[i].second);
+    append(by_pattern_[0].second);
+    return inner;
   }
 
   bool has_learning_rate() const override { return false; }
@@ -134,6 +145,11 @@ OptimizerPtr MultiOptimizer::make(const MultiOptimizerOptions& given) {
   auto made = std::make_shared<SeveralOptimizers>(options);
   made->describe({class_entry<MultiOptimizer>, std::move(options)});
   return made;
+}
+
+std::vector<Optimizer*> inner_optimizers(const Optimizer& optimizer) {
+  const auto* several = dynamic_cast<const SeveralOptimizers*>(&optimizer);
+  return several ? several->inner_optimizers() : std::vector<Optimizer*>();
 }
 
 }  // namespace etude::optimizers

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <vector>
 
 #include "etude/optimizers/optimizer.hpp"
 
@@ -24,9 +25,9 @@ struct MultiOptimizerOptions {
 
 /// Updates each variable by one of several optimizers: that of its name, that of the only matching regular expression,
 /// or the default one. Each clips, decays, averages and accumulates the gradients of its own variables; their
-/// loss_scale_factor does not count. There is no common learning rate: set that of each optimizer. Throws Error(value)
-/// without a default_optimizer, for an invalid regular expression, for another MultiOptimizer or a LossScaleOptimizer
-/// inside, and in the first step if several regular expressions match a name. Source:
+/// loss_scale_factor does not count. There is no common learning rate: set that of each of inner_optimizers(). Throws
+/// Error(value) without a default_optimizer, for an invalid regular expression, for another MultiOptimizer or a
+/// LossScaleOptimizer inside, and in the first step if several regular expressions match a name. Source:
 /// keras/src/optimizers/multi_optimizer.py.
 struct MultiOptimizer {
   static constexpr ClassText about{
@@ -36,5 +37,9 @@ struct MultiOptimizer {
   static OptimizerPtr make(const MultiOptimizerOptions& options);
 };
 inline constexpr Factory<MultiOptimizer> multi_optimizer;
+
+/// The optimizers of a MultiOptimizer, each once, in the order of their patterns, and the default one last, as in
+/// Keras. None of another optimizer.
+std::vector<Optimizer*> inner_optimizers(const Optimizer& optimizer);
 
 }  // namespace etude::optimizers
