@@ -63,6 +63,51 @@ TEST_CASE("model checkpoint: names are formatted as in Python, epochs and batche
   CHECK(run.in("b") == Texts{"1-02.safetensors", "1-04.safetensors"});
 }
 
+TEST_CASE("model checkpoint: numbers without a type are written as by Python's format()", "[callbacks]") {
+  Run run;
+  // From Python 3.11: format(score, spec).
+  struct Row {
+    const char* spec;
+    double score;
+    const char* python;
+  };
+  const std::vector<Row> rows{{"", 1, "1.0"},
+                              {"", 0.1, "0.1"},
+                              {"", 0.69314718055994, "0.69314718055994"},
+                              {"", 0.69314718055995, "0.69314718055995"},
+                              {"", 123456789, "123456789.0"},
+                              {"", 1e16, "1e+16"},
+                              {"", 1e-5, "1e-05"},
+                              {"", -0.0, "-0.0"},
+                              {".3", 1, "1.0"},
+                              {".3", 0.69314718055994, "0.693"},
+                              {".3", 12, "12.0"},
+                              {".3", 123, "1.23e+02"},
+                              {".3", 100, "1e+02"},
+                              {".3", 99.96, "1e+02"},
+                              {".3", 0.00001234, "1.23e-05"},
+                              {".2", 0, "0.0"},
+                              {".1", 0, "0e+00"},
+                              {".1", 10, "1e+01"},
+                              {".0", 0.25, "0.2"},
+                              {".20", 0.1, "0.10000000000000000555"},
+                              {"5", 1, "  1.0"},
+                              {"08", -2.5, "-00002.5"},
+                              {"010.4", 2, "00000002.0"},
+                              {"g", 1, "1"}};
+  for (const auto& [spec, score, python] : rows) {
+    CAPTURE(spec, score);
+    const std::string name = *spec ? std::string("{score:") + spec + '}' : "{score}";
+    run.fit(run.checkpoint({.filepath = "f/" + name + ".safetensors", .save_weights_only = true}), {score});
+    CHECK(run.in("f") == Texts{python + std::string(".safetensors")});
+    run.files.files->remove_tree("f");
+  }
+  run.fit(
+      run.checkpoint({.filepath = "e/{epoch}-{epoch:3}-{epoch:03}-{epoch:.1f}.safetensors", .save_weights_only = true}),
+      {1});
+  CHECK(run.in("e") == Texts{"1-  1-001-1.0.safetensors"});
+}
+
 TEST_CASE("model checkpoint: a number wider than the longest name of a file is refused", "[callbacks]") {
   Run run;
   const auto error_for = [&](const std::string& number) {
@@ -141,7 +186,7 @@ TEST_CASE("model checkpoint: invalid options are Errors", "[callbacks]") {
   CHECK_THAT(error({.filepath = "weights.h5", .save_weights_only = true}), ContainsSubstring("ends with .safetensors"));
   CHECK_THAT(testing::error_of([] { SaveFrequency("batch"); }), ContainsSubstring("expected \"epoch\" or a number"));
   CHECK_THAT(testing::error_of([] { SaveFrequency(0); }), ContainsSubstring("save_freq = 0 - expected"));
-  for (const char* path : {"{nothing}", "{epoch", "{epoch:x}", "{loss:.2%}"}) {
+  for (const char* path : {"{nothing}", "{epoch", "{epoch:x}", "{epoch:.3}", "{loss:.2%}"}) {
     Run run;
     const std::string said = testing::error_of([&] { run.fit(run.checkpoint({.filepath = path}), {1}); });
     CHECK_THAT(said, ContainsSubstring("check the filepath."));

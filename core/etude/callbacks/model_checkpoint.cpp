@@ -1,7 +1,9 @@
 #include "etude/callbacks/model_checkpoint.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 
 #include "etude/base/detail/number.hpp"
@@ -19,32 +21,69 @@ constexpr const char* where = "ModelCheckpoint";
 /// The longest name of a file in most systems.
 constexpr int longest_name = 255;
 
-/// Formats a number like Python's format(): [0][width][.precision][d, e, f, g]. An empty spec: Python's default.
-std::string filled_in(double value, const std::string& spec) {
+/// A number of the filepath. Epochs and batches are integers in Python, logs are not.
+struct Number {
+  double value;
+  bool is_integer = false;
+};
+
+/// A number in `precision` digits as Python's format() writes it without a type: like %g, but with a digit after the
+/// point of each number without an exponent.
+std::string in_digits(double value, int precision) {
+  if (!std::isfinite(value)) return shortest(value);
+  const int digits = std::max(precision, 1);
+  std::string text = formatted(("%." + std::to_string(digits - 1) + 'e').c_str(), value);
+  const std::size_t end = text.find('e');
+  const int exponent = std::atoi(text.c_str() + end + 1);
+  if (exponent >= -4 && exponent < digits - 1) {
+    text = formatted(("%." + std::to_string(digits) + 'g').c_str(), value);
+    return text.find('.') == text.npos ? text + ".0" : text;
+  }
+  std::size_t kept = end;
+  if (text.find('.') != text.npos) {
+    while (text[kept - 1] == '0') --kept;
+    if (text[kept - 1] == '.') --kept;
+  }
+  return text.erase(kept, end - kept);
+}
+
+/// With spaces in front, or zeros after the sign.
+std::string padded(std::string text, int width, bool with_zeros) {
+  const auto size = static_cast<std::size_t>(width);
+  if (text.size() < size) text.insert(with_zeros && text[0] == '-' ? 1 : 0, size - text.size(), with_zeros ? '0' : ' ');
+  return text;
+}
+
+/// Formats a number like Python's format(): [0][width][.precision][d, e, f, g].
+std::string filled_in(Number number, const std::string& spec) {
   std::size_t at = 0;
   const auto digits = [&] {
-    int number = 0;
-    for (; at < spec.size() && std::isdigit(static_cast<unsigned char>(spec[at])) && number <= longest_name; ++at)
-      number = 10 * number + (spec[at] - '0');
-    check(number <= longest_name, ErrorKind::value, where, "format \"", spec,
+    int result = 0;
+    for (; at < spec.size() && std::isdigit(static_cast<unsigned char>(spec[at])) && result <= longest_name; ++at)
+      result = 10 * result + (spec[at] - '0');
+    check(result <= longest_name, ErrorKind::value, where, "format \"", spec,
           "\" in the filepath - expected a width and a precision of at most ", longest_name,
           ", the longest name of a file - check the filepath.");
+    return result;
   };
-  digits();
+  const int width = digits();
   const bool has_point = at < spec.size() && spec[at] == '.';
-  if (has_point) ++at, digits();
-  const char type = at < spec.size() ? spec[at] : '\0';
+  int precision = 0;
+  if (has_point) ++at, precision = digits();
+  const char type = at < spec.size() ? spec[at] : number.is_integer ? 'd' : '\0';
   const bool known =
       at >= spec.size() || (at + 1 == spec.size() && std::string_view("defg").find(type) != std::string_view::npos);
   check(known && at < 8 && !(has_point && type == 'd'), ErrorKind::value, where, "format \"", spec,
         "\" in the filepath - expected one such as 02d, .2f or .3e - check the filepath.");
-  const bool whole = type == 'd' || (type == '\0' && !has_point && value == std::floor(value));
-  const std::string format = '%' + spec.substr(0, at) + (whole ? ".0f" : std::string(1, type ? type : 'g'));
-  return formatted(format.c_str(), whole ? std::trunc(value) : value);
+  if (type == '\0')
+    return padded(has_point ? in_digits(number.value, precision) : shortest(number.value), width,
+                  spec.starts_with('0'));
+  if (type == 'd') return formatted(('%' + spec.substr(0, at) + ".0f").c_str(), std::trunc(number.value));
+  return formatted(('%' + spec.substr(0, at) + type).c_str(), number.value);
 }
 
 /// Replaces {name} and {name:format} in the path by the values of the names.
-std::string filled_in(const std::string& path, const std::function<double(const std::string&)>& value_of) {
+std::string filled_in(const std::string& path, const std::function<Number(const std::string&)>& value_of) {
   std::string result;
   for (std::size_t at = 0; at < path.size();) {
     const std::size_t open = path.find('{', at), close = path.find('}', open);
@@ -106,12 +145,12 @@ void ModelCheckpoint::restore(const CallbackState& state) {
 }
 
 void ModelCheckpoint::save(std::optional<std::int64_t> batch, const Logs& logs) {
-  const std::string path = filled_in(options_.filepath, [&](const std::string& name) {
-    if (name == "epoch") return static_cast<double>(epoch_ + 1);
-    if (name == "batch" && batch) return static_cast<double>(*batch + 1);
+  const std::string path = filled_in(options_.filepath, [&](const std::string& name) -> Number {
+    if (name == "epoch") return {static_cast<double>(epoch_ + 1), true};
+    if (name == "batch" && batch) return {static_cast<double>(*batch + 1), true};
     check(logs.contains(name), ErrorKind::value, where, "Failed to format this callback filepath: \"",
           options_.filepath, "\" names {", name, "} - expected a name of the logs - check the filepath.");
-    return logs[name];
+    return {logs[name]};
   });
   if (options_.save_best_only && !is_best(logs, path)) return;
   if (!options_.save_best_only && options_.verbose > 0)
