@@ -93,6 +93,33 @@ TEST_CASE("elu, selu and celu have the gradient of their lower branch at 0, as i
   CHECK(at_zero([](Value x) { return activations::celu(x, {}); }) == 1);
 }
 
+TEST_CASE("at ties and bounds gradients are those of Keras with TensorFlow (A-24)", "[activations]") {
+  const auto slope = [](double x, const std::function<Value(Value)>& function) {
+    const Tensor at = tensor_of({1}, DType::float64, {x});
+    return gradient_at(at, at, [&](Value v, Value) { return function(v); }).front();
+  };
+  using namespace activations;
+  const auto at = [&](double low, double high, const std::function<Value(Value)>& function) {
+    return std::vector{slope(low, function), slope(high, function)};
+  };
+  const auto one = [](Value x) { return ops::scalar(1, x); };
+  CHECK(at(-2, 3, [](Value x) { return ops::clip(x, -2, 3); }) == std::vector{1.0, 1.0});
+  CHECK(slope(1, [&](Value x) { return ops::maximum(x, one(x)); }) == 1);
+  CHECK(slope(1, [&](Value x) { return ops::maximum(one(x), x); }) == 0);
+  CHECK(slope(1, [&](Value x) { return ops::minimum(x, one(x)); }) == 1);
+  CHECK(slope(1, [&](Value x) { return ops::minimum(one(x), x); }) == 0);
+  CHECK(at(0, 6, [](Value x) { return relu6(x); }) == std::vector{0.0, 0.0});
+  CHECK(at(0, 5, [](Value x) { return relu(x, {.max_value = 5}); }) == std::vector{0.0, 1.0});
+  CHECK(slope(0, [](Value x) { return leaky_relu(x, {.negative_slope = 0.25}); }) == 0.25);
+  CHECK(at(-3, 3, [](Value x) { return hard_sigmoid(x); }) == std::vector{0.0, 0.0});
+  CHECK(at(-3, 3, [](Value x) { return hard_silu(x); }) == std::vector{0.0, 1.0});
+  CHECK(at(-1, 1, [](Value x) { return hard_tanh(x); }) == std::vector{1.0, 1.0});
+  CHECK(at(-1, 1, [](Value x) { return sparse_sigmoid(x); }) == std::vector{0.0, 0.0});
+  CHECK(at(-0.5, 0.5, [](Value x) { return soft_shrink(x); }) == std::vector{0.0, 0.0});
+  for (const LossPtr& hinge : {losses::hinge(), losses::squared_hinge()})
+    CHECK(slope(1, [&](Value x) { return hinge->call(ops::broadcast_to(one(x), x.shape()), x); }) == 0);
+}
+
 TEST_CASE("relu6 and the layer ReLU give 0 for minus infinity, and NaN for NaN", "[activations]") {
   const double infinity = std::numeric_limits<double>::infinity();
   const Tensor x = tensor_of({3}, DType::float32, {-infinity, infinity, std::nan("")});

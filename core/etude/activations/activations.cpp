@@ -21,13 +21,25 @@ Activation::Function get(const std::string& name) {
   return *make_of<Activation::Function>(class_table<Activation>().named(name));
 }
 
+namespace {
+
+/// The smaller number, with the gradient 0 where both are equal: the constant comes first.
+Value below(double high, Value y) { return ops::minimum(ops::scalar(high, y), y); }
+/// y limited to [0, 1], with the gradient 0 at both bounds.
+Value within_one(Value y) { return below(1, ops::maximum(ops::scalar(0, y), y)); }
+
+}  // namespace
+
 Value relu(Value x, const ReluOptions& options) {
   const auto sloped = [&] {
     const Value threshold = ops::scalar(options.threshold, x);
     return ops::where(ops::less(threshold, x), x, (x - threshold) * options.negative_slope);
   };
   const Value y = options.threshold == 0 && options.negative_slope == 0 ? ops::relu(x) : sloped();
-  return options.max_value ? ops::minimum(y, ops::scalar(*options.max_value, y)) : y;
+  if (!options.max_value) return y;
+  // Keras has an op for 6, whose gradient differs at 6.
+  const double most = *options.max_value;
+  return most == 6 && options.threshold == 0 ? below(most, y) : ops::minimum(y, ops::scalar(most, y));
 }
 
 Value leaky_relu(Value x, const LeakyReluOptions& options) {
@@ -62,7 +74,7 @@ Value squareplus(Value x, const SquareplusOptions& options) {
 }
 
 Value log_sigmoid(Value x) { return -ops::softplus(-x); }
-Value hard_sigmoid(Value x) { return ops::clip(x / 6.0 + 0.5, 0, 1); }
+Value hard_sigmoid(Value x) { return within_one(x / 6.0 + 0.5); }
 Value hard_silu(Value x) { return x * hard_sigmoid(x); }
 Value hard_tanh(Value x) { return ops::clip(x, -1, 1); }
 Value tanh_shrink(Value x) { return x - ops::tanh(x); }
@@ -81,7 +93,7 @@ Value sparse_plus(Value x) {
   const Value one = ops::scalar(1, x);
   return ops::where(ops::less(x, one), ops::square(ops::relu(x + 1.0)) * 0.25, x);
 }
-Value sparse_sigmoid(Value x) { return ops::clip((x + 1.0) * 0.5, 0, 1); }
+Value sparse_sigmoid(Value x) { return within_one((x + 1.0) * 0.5); }
 
 Value softmax(Value x, const std::vector<std::ptrdiff_t>& axes) {
   const Value e = ops::exp(x - ops::stop_gradient(ops::max(x, axes, true)));

@@ -40,12 +40,13 @@ OperandGradients gradient(const op::Power&, D d) {
   const Value safe = ops::where(ops::equal(d.x[0], zero), one, d.x[0]);
   return {d.dy * d.x[1] * ops::power(d.x[0], d.x[1] - 1), d.dy * d.y * ops::log(safe)};
 }
+// A tie belongs to the first operand, NaN to the second.
 OperandGradients gradient(const op::Maximum&, D d) {
-  const Value first = ops::less(d.x[1], d.x[0]), zero = ops::scalar(0, d.dy);
+  const Value first = ops::less_equal(d.x[1], d.x[0]), zero = ops::scalar(0, d.dy);
   return {ops::where(first, d.dy, zero), ops::where(first, zero, d.dy)};
 }
 OperandGradients gradient(const op::Minimum&, D d) {
-  const Value first = ops::less(d.x[0], d.x[1]), zero = ops::scalar(0, d.dy);
+  const Value first = ops::less_equal(d.x[0], d.x[1]), zero = ops::scalar(0, d.dy);
   return {ops::where(first, d.dy, zero), ops::where(first, zero, d.dy)};
 }
 OperandGradients gradient(const op::Select&, D d) {
