@@ -172,6 +172,18 @@ TEST_CASE("ragged rows: a batch is padded and has a mask", "[data]") {
   CHECK_THROWS_WITH(RaggedTensor(Tensor(Shape{3}), {0, 2, 1, 3}), ContainsSubstring("numbers that rise from 0"));
 }
 
+TEST_CASE("ragged rows: a dataset of them has their mask", "[data]") {
+  const auto ragged =
+      std::make_shared<RaggedTensor>(Tensor::from<std::int32_t>({3}, {1, 2, 3}), std::vector<std::int64_t>{0, 2, 2, 3});
+  const Batch batch = *DatasetIterator(Dataset::from_array_likes({ragged}).batch(3)).next().get();
+  REQUIRE(batch.mask.size() == 1);
+  CHECK(batch.mask[0].shape() == Shape{3, 2});
+  CHECK(batch.mask[0].dtype() == DType::boolean);
+  Indices there;
+  for (std::int64_t i = 0; i < 6; ++i) there.push_back(static_cast<std::int64_t>(batch.mask[0].at(i)));
+  CHECK(there == Indices{1, 1, 0, 0, 1, 0});
+}
+
 TEST_CASE("dataset creators: steps are required, and the function gets an InputContext", "[data]") {
   const DatasetCreator creator{[](const InputContext& context) {
     return Dataset::range(100)

@@ -186,6 +186,53 @@ TEST_CASE("arrays: rows that are selected on a device equal rows that are copied
   }
 }
 
+TEST_CASE("arrays: the mask of an input moves with its rows", "[data]") {
+  // Both entries of a row are its number modulo 3.
+  const auto masked = [](std::int64_t samples) {
+    Batch arrays = arrays_of(samples);
+    Tensor mask(Shape{samples, 2}, DType::int32);
+    for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(samples); ++i)
+      mask.data<std::int32_t>()[i] = static_cast<std::int32_t>(i / 2 % 3);
+    arrays.x.push_back(counting(samples, 1));
+    arrays.mask = {Tensor(), mask};
+    return arrays;
+  };
+  const auto check_masks = [](const Batch& batch) {
+    const Indices rows = row_numbers(batch);
+    REQUIRE(batch.mask.size() == 2);
+    CHECK_FALSE(batch.mask[0]);
+    REQUIRE(batch.mask[1].shape() == Shape{batch.size(), 2});
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      CHECK(batch.mask[1].at(2 * static_cast<std::int64_t>(i) + 1) == static_cast<double>(rows[i] % 3));
+  };
+  for (const Shuffle shuffle : {Shuffle::none, Shuffle::samples, Shuffle::batch})
+    for (const bool prefetch : {false, true}) {
+      TensorLikeAdapter adapter(masked(40), {.batch_size = 7, .shuffle = shuffle, .prefetch = prefetch});
+      CHECK(adapter.peek()->mask[1].shape() == Shape{7, 2});
+      adapter.begin_epoch(0);
+      for (int batch = 0; batch < 6; ++batch) {
+        CHECK_FALSE(adapter.fetch());
+        check_masks(*adapter.consume());
+      }
+    }
+  TensorLikeAdapter selecting(masked(40), {.batch_size = 7});
+  selecting.select_rows();
+  selecting.begin_epoch(0);
+  CHECK_FALSE(selecting.fetch());
+  CHECK(selecting.consume()->mask[1].shape() == Shape{7, 2});
+  const Split split = train_validation_split(masked(10), 0.25);
+  check_masks(split.train);
+  check_masks(split.validation);
+
+  Batch other = masked(4);
+  other.mask[1] = Tensor(Shape{5, 2}, DType::boolean);
+  CHECK_THROWS_WITH(TensorLikeAdapter(other),
+                    ContainsSubstring("ambiguous") && ContainsSubstring("; mask sizes: 5 - "));
+  other.mask.pop_back();
+  CHECK_THROWS_WITH(TensorLikeAdapter(other),
+                    ContainsSubstring("1 masks for 2 inputs - expected none, or one for each"));
+}
+
 TEST_CASE("arrays: floats are cast to floatx once, integers keep their type (L-38)", "[data]") {
   const Batch arrays{
       {counting(4, 2, DType::float64), counting(4, 2, DType::uint8)}, {counting(4, 1, DType::int32)}, {}};

@@ -68,6 +68,31 @@ TEST_CASE("datasets: slices of arrays are their rows, without a copy", "[data]")
   CHECK(row == 4);
 }
 
+TEST_CASE("datasets: the mask of an input is in its elements, batches and zipped datasets", "[data]") {
+  const Tensor mask = counting(4, 2, DType::int32), x = counting(4, 2);
+  const Dataset rows = Dataset::from_tensor_slices({{x, x}, {}, {}, {Tensor(), mask}});
+  const Batch element = *DatasetIterator(rows.skip(2)).next().get();
+  REQUIRE(element.mask.size() == 2);
+  CHECK_FALSE(element.mask[0]);
+  CHECK(element.mask[1].shape() == Shape{2});
+  CHECK(element.mask[1].at(1) == 5);
+  const Dataset ways[] = {rows, rows.batch(3).unbatch(), Dataset::zip({rows, Dataset::range(4)})};
+  for (const Dataset& way : ways) {
+    const Batch batch = *DatasetIterator(way.batch(3)).next().get();
+    REQUIRE(batch.mask.size() == 2);
+    CHECK_FALSE(batch.mask[0]);
+    CHECK(batch.mask[1].shape() == Shape{3, 2});
+    CHECK(batch.mask[1].at(5) == 5);
+  }
+  const Dataset labelled = Dataset::from_tensor_slices({{x}, {x}, {}});
+  const Batch both = *DatasetIterator(Dataset::zip({labelled, rows})).next().get();
+  REQUIRE(both.mask.size() == 3);
+  CHECK((!both.mask[0] && !both.mask[1] && both.mask[2]));
+  CHECK_THROWS_WITH(
+      DatasetIterator(rows.take(1).concatenate(Dataset::from_tensor_slices({{x, x}, {}, {}})).batch(5)).next().get(),
+      ContainsSubstring("elements of different structure"));
+}
+
 TEST_CASE("datasets: the stages match those of tf.data", "[data]") {
   const Dataset six = Dataset::range(6);
   CHECK(numbers_of(six) == iota(6));

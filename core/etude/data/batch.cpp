@@ -38,13 +38,24 @@ void check_cardinality(const Batch& batch, std::string_view where) {
   check_rows("x", batch.x, names.x, where);
   check_rows("y", batch.y, names.y, where);
   check_rows("sample_weight", batch.sample_weight, names.sample_weight, where);
+  check(batch.mask.empty() || batch.mask.size() == batch.x.size(), ErrorKind::data, where, batch.mask.size(),
+        " masks for ", batch.x.size(),
+        " inputs - expected none, or one for each - pass an empty tensor for an input "
+        "without a mask.");
   bool same = true;
+  for (const Tensor& mask : batch.mask)
+    if (mask) same = same && mask.shape().rank() > 0 && mask.shape()[0] == batch.size();
   for (const auto* tensors : {&batch.x, &batch.y, &batch.sample_weight})
     for (const Tensor& tensor : *tensors) same = same && tensor.shape()[0] == batch.size();
   if (!same) [[unlikely]] {
     std::string text = sizes("x", batch.x);
     if (!batch.y.empty()) text += "; " + sizes("y", batch.y);
     if (!batch.sample_weight.empty()) text += "; " + sizes("sample_weight", batch.sample_weight);
+    std::string masks;
+    for (const Tensor& mask : batch.mask)
+      if (mask)
+        masks += (masks.empty() ? "; mask sizes: " : ", ") + std::to_string(mask.shape().rank() ? mask.shape()[0] : 1);
+    text += masks;
     fail(ErrorKind::data, where, "Data cardinality is ambiguous: ", text,
          " - expected the same number of samples in all arrays - check the data.");
   }

@@ -73,6 +73,12 @@ class ArrayLikes : public DatasetNode {
         co_await array->fetch({&number, 1}, row.raw());
         (result.*members[i]).push_back(std::move(row));
       }
+    for (const ArrayLikePtr& array : groups_[0]) {
+      const Tensor mask = array->mask_of({&number, 1});
+      result.mask.push_back(mask ? mask.reshape(mask.shape().without(0)) : Tensor());
+    }
+    if (std::ranges::none_of(result.mask, [](const Tensor& mask) { return static_cast<bool>(mask); }))
+      result.mask.clear();
     co_return result;
   }
 

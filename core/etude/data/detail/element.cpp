@@ -11,15 +11,21 @@
 namespace etude {
 namespace {
 
+bool existing(const Tensor& tensor) { return static_cast<bool>(tensor); }
+
 bool same_structure(const Batch& a, const Batch& b) {
   return a.x.size() == b.x.size() && a.y.size() == b.y.size() && a.sample_weight.size() == b.sample_weight.size() &&
-         names_of(a) == names_of(b);
+         std::ranges::equal(a.mask, b.mask, {}, existing, existing) && names_of(a) == names_of(b);
 }
 
 std::vector<Tensor> stacked(std::span<const Batch> elements, std::vector<Tensor> Batch::* member) {
   std::vector<Tensor> result;
   for (std::size_t i = 0; i < (elements.front().*member).size(); ++i) {
     const Tensor& first = (elements.front().*member)[i];
+    if (!first) {
+      result.emplace_back();
+      continue;
+    }
     Tensor all(first.shape().with(0, static_cast<std::int64_t>(elements.size())), first.dtype());
     std::byte* out = all.raw();
     for (const Batch& element : elements) {
@@ -39,8 +45,9 @@ std::vector<Tensor> stacked(std::span<const Batch> elements, std::vector<Tensor>
 
 Batch row_of(const Batch& arrays, std::int64_t index) {
   Batch row = arrays;
-  for (auto* tensors : {&row.x, &row.y, &row.sample_weight})
+  for (auto* tensors : {&row.x, &row.y, &row.sample_weight, &row.mask})
     for (Tensor& tensor : *tensors) {
+      if (!tensor) continue;
       const Tensor one = tensor.rows(index, index + 1);
       tensor = one.reshape(one.shape().without(0));
     }
@@ -49,11 +56,12 @@ Batch row_of(const Batch& arrays, std::int64_t index) {
 
 Batch stacked(std::span<const Batch> elements) {
   for (const Batch& element : elements)
-    check(
-        same_structure(element, elements.front()), ErrorKind::data, "Dataset.batch",
-        "elements of different structure - expected as many x, y and sample_weight in each, of the same names - check "
-        "the result of map.");
-  Batch batch{stacked(elements, &Batch::x), stacked(elements, &Batch::y), stacked(elements, &Batch::sample_weight)};
+    check(same_structure(element, elements.front()), ErrorKind::data, "Dataset.batch",
+          "elements of different structure - expected as many x, y, sample_weight and mask in each, of the same names "
+          "- check "
+          "the result of map.");
+  Batch batch{stacked(elements, &Batch::x), stacked(elements, &Batch::y), stacked(elements, &Batch::sample_weight),
+              stacked(elements, &Batch::mask)};
   batch.names = elements.front().names;
   return batch;
 }
@@ -67,6 +75,7 @@ Batch joined(std::span<const Batch> parts) {
           " datasets - Data is expected to be in format `x`, `(x,)`, `(x, y)`, or `(x, y, sample_weight)` - zip fewer "
           "datasets.");
     result.x = parts[0].x;
+    result.mask = parts[0].mask;
     result.y = parts[1].x;
     if (parts.size() == 3) result.sample_weight = parts[2].x;
     BatchNames names{names_of(parts[0]).x, names_of(parts[1]).x, {}};
@@ -81,10 +90,15 @@ Batch joined(std::span<const Batch> parts) {
     (names.*of_names).insert((names.*of_names).end(), own.begin(), own.end());
   };
   for (const Batch& part : parts) {
+    if (!part.mask.empty()) {
+      result.mask.resize(result.x.size());
+      result.mask.insert(result.mask.end(), part.mask.begin(), part.mask.end());
+    }
     collect(part, &Batch::x, &BatchNames::x);
     collect(part, &Batch::y, &BatchNames::y);
     collect(part, &Batch::sample_weight, &BatchNames::sample_weight);
   }
+  if (!result.mask.empty()) result.mask.resize(result.x.size());
   if (names == BatchNames()) return result;
   for (const auto& [all, tensors] : {std::pair(&names.x, &result.x), std::pair(&names.y, &result.y),
                                      std::pair(&names.sample_weight, &result.sample_weight)}) {

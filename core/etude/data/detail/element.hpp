@@ -8,9 +8,12 @@
 namespace etude {
 
 /// Calls `visit(tensor of one, tensor of the other in the same place)` for all tensors of two batches of one structure.
+/// Missing masks are left out.
 template <class One, class Other, class Visit> void zip_tensors(One& one, Other& other, Visit&& visit) {
   for (auto member : {&Batch::x, &Batch::y, &Batch::sample_weight})
     for (std::size_t i = 0; i < (one.*member).size(); ++i) visit((one.*member)[i], (other.*member)[i]);
+  for (std::size_t i = 0; i < one.mask.size(); ++i)
+    if (one.mask[i]) visit(one.mask[i], other.mask[i]);
 }
 
 /// Row `index` of all arrays, without the axis of rows: [samples, …] become […]. Shares memory.

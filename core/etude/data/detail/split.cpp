@@ -9,8 +9,9 @@ namespace {
 
 Batch rows(const Batch& arrays, std::int64_t begin, std::int64_t end) {
   Batch part = arrays;
-  for (auto* tensors : {&part.x, &part.y, &part.sample_weight})
-    for (Tensor& tensor : *tensors) tensor = tensor.rows(begin, end);
+  for (auto* tensors : {&part.x, &part.y, &part.sample_weight, &part.mask})
+    for (Tensor& tensor : *tensors)
+      if (tensor) tensor = tensor.rows(begin, end);
   return part;
 }
 

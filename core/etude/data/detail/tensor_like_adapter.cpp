@@ -78,6 +78,8 @@ bool TensorLikeAdapter::fill(Slot& slot) {
     for (auto member : {&Batch::x, &Batch::y, &Batch::sample_weight})
       for (std::size_t i = 0; i < ((*arrays_).*member).size(); ++i)
         fill((slot.batch.*member)[i], ((*arrays_).*member)[i], (slot.buffers.*member)[i], rows);
+    for (std::size_t i = 0; i < arrays_->mask.size(); ++i)
+      if (arrays_->mask[i]) fill(slot.batch.mask[i], arrays_->mask[i], slot.buffers.mask[i], rows);
     const std::int64_t before = std::max<std::int64_t>(arrays_->numbers.first, 0);
     slot.batch.numbers = {before + order_.first(), order_.shuffles() ? order_.indices() : nullptr, before};
   }
