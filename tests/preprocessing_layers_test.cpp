@@ -147,6 +147,26 @@ TEST_CASE("Discretization: bins have about as many elements each, for any number
   }
 }
 
+TEST_CASE("Discretization: NaN is the largest number, and belongs to the last bin, as in Keras", "[preprocessing]") {
+  const double nan = std::nan("");
+  const Tensor x = tensor_of({5}, DType::float32, {nan, -1, 0, 0.5, 3});
+  CHECK(numbers((*layers::discretization({.bin_boundaries = {0, 1, 2}}))(x)) == std::vector<double>{3, 0, 1, 1, 3});
+  const auto layer = layers::discretization({.num_bins = 4});
+  layer->adapt(tensor_of({8}, DType::float32, {3, nan, 1, 2, 4, 5, 6, 7}));
+  CHECK(numbers(layer->get_weights()[0]) == std::vector<double>{2, 4, 6});
+  // In a long list of which NaN is a third, sorted by a plain <, numbers would be out of order.
+  std::vector<double> many;
+  for (int i = 0; i < 300; ++i) many.push_back(i % 3 == 1 ? nan : (i * 7) % 300);
+  layer->adapt(tensor_of({300}, DType::float32, many));
+  const std::vector<double> boundaries = numbers(layer->get_weights()[0]);
+  CHECK(std::ranges::is_sorted(boundaries));
+  CHECK(boundaries[1] < 300);
+  CHECK(boundaries[2] == std::numeric_limits<double>::infinity());
+  CHECK(numbers((*layer)(x))[0] == 3);
+  layer->adapt(tensor_of({3}, DType::float32, {nan, nan, nan}));
+  CHECK(numbers((*layer)(x)) == std::vector<double>{3, 0, 0, 0, 0});
+}
+
 TEST_CASE("Discretization: calls before adapt, and contradictory options, are errors", "[preprocessing][errors]") {
   CHECK_THAT(error_of([] { (*layers::discretization({.num_bins = 3}))(waves({2})); }),
              ContainsSubstring("called before adapt() - expected boundaries"));
@@ -154,6 +174,8 @@ TEST_CASE("Discretization: calls before adapt, and contradictory options, are er
   CHECK_THAT(error_of([] { layers::discretization({.bin_boundaries = {1, 2}, .num_bins = 3}); }),
              ContainsSubstring("both bin_boundaries and num_bins"));
   CHECK_THAT(error_of([] { layers::discretization({.bin_boundaries = {2, 1}}); }), ContainsSubstring("ascending"));
+  CHECK_THAT(error_of([] { layers::discretization({.bin_boundaries = {1, std::nan("")}}); }),
+             ContainsSubstring("ascending"));
   CHECK_THAT(error_of([] { layers::discretization({.num_bins = 3, .output_mode = "binary"}); }),
              ContainsSubstring("output_mode = \"binary\""));
   CHECK_THAT(error_of([] { layers::discretization({.bin_boundaries = 1.0})->adapt(waves({2})); }),

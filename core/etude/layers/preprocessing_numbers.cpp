@@ -143,6 +143,14 @@ void Normalization::finalize_state() {
   variance_.assign(Tensor::from<double>(variance_.shape(), variances_));
 }
 
+namespace {
+
+bool is_nan(double number) { return std::isnan(number); }
+/// The order of sorted numbers: NaN comes last.
+bool precedes(double a, double b) { return a < b || (is_nan(b) && !is_nan(a)); }
+
+}  // namespace
+
 Discretization::Discretization(DiscretizationOptions options)
     : PreprocessingLayer(class_entry<Discretization>, std::move(options)),
       options_(described_options<DiscretizationOptions>()) {
@@ -150,7 +158,7 @@ Discretization::Discretization(DiscretizationOptions options)
   check(given.empty() != !options_.num_bins, ErrorKind::value, where(),
         given.empty() ? "neither bin_boundaries nor num_bins" : "both bin_boundaries and num_bins",
         " - expected one of them - set bin_boundaries, or set num_bins and adapt the layer.");
-  check(std::ranges::is_sorted(given), ErrorKind::value, where(),
+  check(std::ranges::none_of(given, is_nan) && std::ranges::is_sorted(given), ErrorKind::value, where(),
         "bin_boundaries that are not in ascending order - expected them to be - sort them.");
   const std::int64_t bins = options_.num_bins.value_or(1);
   check(bins > 0 && bins < std::int64_t{1} << 31, ErrorKind::value, where(), "num_bins = ", bins,
@@ -212,21 +220,22 @@ std::vector<Discretization::Point> Discretization::compressed(const std::vector<
 void Discretization::update_state(const Tensor& batch) {
   std::vector<double> numbers;
   for (std::int64_t i = 0; i < batch.size(); ++i) numbers.push_back(batch.at(i));
-  std::ranges::sort(numbers);
+  std::ranges::sort(numbers, precedes);
   const double step = std::max(static_cast<double>(numbers.size()) * options_.epsilon, 1.0);
   for (auto i = static_cast<std::size_t>(step - 1); i < numbers.size(); i += static_cast<std::size_t>(step))
     summary_.push_back({numbers[i], step});
-  std::ranges::stable_sort(summary_, {}, &Point::number);
+  std::ranges::stable_sort(summary_, precedes, &Point::number);
   summary_ = compressed(summary_, options_.epsilon);
 }
 
 void Discretization::finalize_state() {
   check(!summary_.empty(), ErrorKind::data, where(), "adapted to no data - expected at least one number - check it.");
   const std::vector<Point> points = compressed(summary_, 1 / static_cast<double>(*options_.num_bins));
-  // With fewer numbers than bins, the last bins stay empty.
+  // With fewer numbers than bins, the last bins have no numbers but NaN. Boundaries that are NaN are not yet adapted.
   std::vector<double> boundaries(static_cast<std::size_t>(*options_.num_bins - 1),
                                  std::numeric_limits<double>::infinity());
-  for (std::size_t i = 0; i < boundaries.size() && i + 1 < points.size(); ++i) boundaries[i] = points[i].number;
+  for (std::size_t i = 0; i < boundaries.size() && i + 1 < points.size(); ++i)
+    if (!is_nan(points[i].number)) boundaries[i] = points[i].number;
   boundaries_.assign(Tensor::from<double>({std::ssize(boundaries)}, boundaries));
 }
 

@@ -76,10 +76,10 @@ struct DiscretizationOptions {
   }
 };
 
-/// The number of the bin of each element: 0 below the first boundary, 1 from it on, and so on. adapt() chooses
-/// boundaries so that the bins have equally many elements of the data; num_bins - 1 boundaries are saved as a weight.
-/// Throws Error(value) unless either bin_boundaries or num_bins is set, Error(state) before adapt(). Source:
-/// keras/src/layers/preprocessing/discretization.py.
+/// The number of the bin of each element: 0 below the first boundary, 1 from it on, and so on; NaN is in the last bin.
+/// adapt() chooses boundaries so that the bins have equally many elements of the data, NaN being the largest; num_bins
+/// - 1 boundaries are saved as a weight. Throws Error(value) unless either bin_boundaries or num_bins is set,
+/// Error(state) before adapt(). Source: keras/src/layers/preprocessing/discretization.py.
 class Discretization : public PreprocessingLayer {
  public:
   using Options = DiscretizationOptions;

@@ -48,7 +48,7 @@ Value count_up_to(Value sorted, Value x) {
   for (auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(count))); step > 0; step /= 2) {
     const Value next = found + number(step);
     const Value last = ops::take(sorted, ops::minimum(next, number(count)) - number(1));
-    const Value is_up_to = ops::logical_and(ops::less_equal(next, number(count)), ops::less_equal(last, x));
+    const Value is_up_to = ops::logical_and(ops::less_equal(next, number(count)), ops::logical_not(ops::less(x, last)));
     found = ops::where(is_up_to, next, found);
   }
   return found;

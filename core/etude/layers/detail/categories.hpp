@@ -20,7 +20,7 @@ void check_dense(bool sparse, std::string_view where);
 /// are those of the counts, or empty. Source: encode_categorical_inputs in keras/src/utils/numerical_utils.py.
 Value encoded(Value numbers, std::int64_t depth, OutputMode mode, DType dtype, Value weights = {});
 
-/// The number of entries of `sorted` [n] that are at most x, for each element of x: int32.
+/// The number of entries of `sorted` [n] that are at most x, for each element of x: int32. NaN is after all entries.
 Value count_up_to(Value sorted, Value x);
 
 }  // namespace etude::categories
