@@ -205,6 +205,32 @@ TEST_CASE("shuffled images keep their labels, and both parts of one seed have al
   CHECK(both[1].file_paths == parts("validation").front().file_paths);
 }
 
+TEST_CASE("shuffled images: the first order is not the one of the files once more", "[images][data]") {
+  const testing::FilesInMemory scope;
+  for (int i = 0; i < 60; ++i) {
+    const std::string folder = "many/" + std::to_string(i / 10);
+    scope.files->make_folders(folder);
+    scope.files->replace(folder + '/' + std::to_string(i) + ".png", {});
+  }
+  for (const std::int64_t seed : {1, 5}) {
+    const ImageDataset images =
+        image_datasets("many",
+                       {.color_mode = "grayscale", .batch_size = 7, .image_size = 1, .seed = seed, .verbose = false},
+                       numbered)
+            .front();
+    // The places of the files among all of them, and those of the images among the files.
+    std::vector<std::ptrdiff_t> files, elements;
+    for (const std::string& path : images.file_paths)
+      files.push_back(std::stoi(path.substr(path.find_last_of('/') + 1)));
+    for (const double number : numbers_of(images))
+      elements.push_back(std::ranges::find(files, static_cast<std::ptrdiff_t>(number)) - files.begin());
+    REQUIRE(elements.size() == files.size());
+    CHECK(elements != files);
+    std::ranges::reverse(elements);
+    CHECK(elements != files);
+  }
+}
+
 TEST_CASE("a model is trained on both parts of a folder of images", "[images][data]") {
   if (!decodes()) SKIP("no libpng or libjpeg");
   const Tree tree;

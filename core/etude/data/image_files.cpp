@@ -68,6 +68,11 @@ Dataset load_later(const Dataset& numbers, const std::shared_ptr<const Source>& 
   });
 }
 
+/// Another seed than that of the order of the files, which would be applied twice.
+std::uint64_t shuffle_seed(const ImageDatasetOptions& o) {
+  return (o.seed ? static_cast<std::uint64_t>(*o.seed) : random_seed()) ^ 0x9e3779b97f4a7c15;
+}
+
 /// The dataset of these files. `shared`: a source without paths.
 ImageDataset dataset_of(LabelledFiles files, const ImageDatasetOptions& o, bool shuffle, const Source& shared,
                         Load load) {
@@ -82,7 +87,7 @@ ImageDataset dataset_of(LabelledFiles files, const ImageDatasetOptions& o, bool 
   if (o.label_mode) rows.y = {label_tensor(files, *o.label_mode)};
   Dataset dataset = Dataset::from_tensor_slices(std::move(rows)).of_files();
   // Before images are read, so that the buffer holds all of their numbers.
-  if (shuffle) dataset = dataset.shuffle(count, {.seed = o.seed ? static_cast<std::uint64_t>(*o.seed) : random_seed()});
+  if (shuffle) dataset = dataset.shuffle(count, {.seed = shuffle_seed(o)});
   dataset = load(dataset, source);
   if (o.batch_size) dataset = dataset.batch(*o.batch_size);
   return {dataset.prefetch(1), std::move(files.class_names), std::move(files.paths)};
