@@ -211,6 +211,26 @@ TEST_CASE("datasets: each repetition and each epoch has a new shuffle", "[data]"
   CHECK(orders.size() == 4);
 }
 
+TEST_CASE("datasets: a shuffle that repeats without end, or is read several times, has no order twice", "[data]") {
+  const Dataset shuffled = Dataset::range(20).shuffle(20, {.seed = 1});
+  const Dataset ways[] = {shuffled.repeat().take(120), shuffled.repeat(2).repeat().take(120),
+                          shuffled.concatenate(shuffled).repeat(2).concatenate(shuffled).concatenate(shuffled),
+                          Dataset::range(6).flat_map([&](const Batch&) { return shuffled; }),
+                          Dataset::range(3).flat_map([&](const Batch&) {
+                            return Dataset::range(2).flat_map([&](const Batch&) { return shuffled; });
+                          })};
+  for (const Dataset& way : ways) {
+    std::set<Indices> orders;
+    for (std::uint64_t iteration = 0; iteration < 10; ++iteration) {
+      const Indices all = numbers_of(way, iteration);
+      REQUIRE(all.size() == 120);
+      for (int pass = 0; pass < 6; ++pass)
+        orders.insert(Indices(all.begin() + 20 * pass, all.begin() + 20 * pass + 20));
+    }
+    CHECK(orders.size() == 60);
+  }
+}
+
 TEST_CASE("datasets: a restored iterator continues with exactly the next element", "[data]") {
   int calls = 0;
   const auto counted = [&calls](Batch element) {
@@ -227,6 +247,8 @@ TEST_CASE("datasets: a restored iterator continues with exactly the next element
       Dataset::zip({base.shuffle(7, {.seed = 1}), base.shard(2, 1).repeat(2)}),
       base.skip(3).shard(3, 2).concatenate(base.shuffle(6, {.seed = 2}).shuffle(3, {.seed = 4})),
       base.batch(5).unbatch().prefetch(4),
+      base.shuffle(7, {.seed = 1}).repeat().take(60),
+      base.flat_map([base](const Batch&) { return base.take(5).shuffle(5, {.seed = 2}); }),
       base.interleave([](Batch element) { return Dataset::range(static_cast<std::int64_t>(element.x[0].item())); }, 3,
                       2),
       generated(12).shuffle(4, {.seed = 3}).batch(5),

@@ -100,7 +100,8 @@ struct Concatenated : DatasetNode {
   }
   bool asynchronous() const override { return first->asynchronous() || second->asynchronous(); }
   ElementIteratorPtr iterate(std::uint64_t iteration) const override {
-    return std::make_unique<ConcatenateIterator>(first->iterate(iteration), second->iterate(iteration));
+    return std::make_unique<ConcatenateIterator>(first->iterate(iteration_of_input(iteration, 0)),
+                                                 second->iterate(iteration_of_input(iteration, 1)));
   }
 };
 
@@ -174,7 +175,7 @@ class InterleaveIterator : public ElementIterator {
       ~Scope() { depth_of_next = outer; }
       int outer;
     } const scope(depth_ + 1);
-    return dataset.iterate(iteration_);
+    return dataset.iterate(iteration_of_input(iteration_, opened_++));
   }
   /// After the end of the input, places without a dataset stay empty.
   void turn() {
@@ -190,7 +191,7 @@ class InterleaveIterator : public ElementIterator {
   int depth_;  // the number of iterators of this class that this one is within
   ElementIteratorPtr input_;
   std::vector<Open> open_;  // up to cycle_length of them
-  std::int64_t place_ = 0, in_block_ = 0, open_count_ = 0;
+  std::int64_t place_ = 0, in_block_ = 0, open_count_ = 0, opened_ = 0;
   bool ended_ = false;
 };
 

@@ -27,7 +27,7 @@ class RepeatIterator : public ElementIterator {
  public:
   RepeatIterator(const Repeat& repeat, std::uint64_t iteration)
       : repeat_(repeat),
-        iteration_(repeat.count < 0 ? iteration : iteration * static_cast<std::uint64_t>(repeat.count)),
+        iteration_(iteration * (repeat.count < 0 ? endless : static_cast<std::uint64_t>(repeat.count))),
         each_(repeat.input->cardinality()) {}
 
   Task<std::optional<Batch>> next() override {
@@ -75,6 +75,10 @@ class RepeatIterator : public ElementIterator {
     in_pass_ = 0;
     input_ = nullptr;
   }
+
+  /// The distance between the first passes of two iterations, in place of a number of passes. It is odd and far from
+  /// multiples of 2^32, modulo which shuffles count.
+  static constexpr std::uint64_t endless = 0x9e3779b97f4a7c15;
 
   const Repeat& repeat_;
   std::uint64_t iteration_;

@@ -35,4 +35,13 @@ class DatasetNode {
 };
 using DatasetNodePtr = std::shared_ptr<const DatasetNode>;
 
+/// The iteration of input `number` of a node that reads several inputs one after the other: another one for each,
+/// because they may be the same dataset. Source: the function mix64 of SplittableRandom, Steele et al., 2014.
+inline std::uint64_t iteration_of_input(std::uint64_t iteration, std::int64_t number) {
+  std::uint64_t bits = iteration + (static_cast<std::uint64_t>(number) + 1) * 0x9e3779b97f4a7c15;
+  bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ bits >> 27) * 0x94d049bb133111eb;
+  return bits ^ bits >> 31;
+}
+
 }  // namespace etude
