@@ -16,6 +16,7 @@ namespace {
 
 using namespace samples;
 using Catch::Matchers::ContainsSubstring;
+using testing::kind_of;
 
 /// [count] with 0, 1, 2, …, read row by row.
 struct Rows : ArrayLike {
@@ -110,6 +111,12 @@ TEST_CASE("lists: integers are int32, others floatx, and rows must have equal le
   CHECK(List(std::vector<std::vector<double>>{{1, 2}, {3, 4}}).tensor().at(3) == 4);
   CHECK(List(std::vector<int>{7}).tensor().dtype() == DType::int32);
   CHECK_THROWS_WITH((List{{1, 2}, {3}}), ContainsSubstring("rows of equal length"));
+  CHECK(List{2147483647, -2147483648}.tensor().at(1) == -2147483648.0);
+  CHECK(List(std::vector<double>{3e9}).tensor().at(0) == 3e9);
+  CHECK_THROWS_WITH(List{3000000000},
+                    "[List] the number 3000000000 - expected the range of int32 - pass it as a double.");
+  CHECK_THROWS_WITH(List(std::vector<std::int64_t>{1, -3000000000}), ContainsSubstring("the number -3000000000"));
+  CHECK(kind_of([] { List{3000000000}; }) == ErrorKind::data);
 }
 
 TEST_CASE("lists: every epoch starts at the first batch (L-19); arrays continue (L-18)", "[data]") {

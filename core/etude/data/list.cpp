@@ -26,6 +26,13 @@ List::List(const std::vector<List>& rows) {
   }
 }
 
-void List::settle(bool whole) { tensor_ = tensor_.astype(whole ? DType::int32 : floatx()); }
+void List::settle(bool whole) {
+  for (std::int64_t i = 0; whole && i < tensor_.size(); ++i) {
+    const double number = tensor_.at(i);
+    check(number >= -0x1p31 && number < 0x1p31, ErrorKind::data, "List", "the number ",
+          static_cast<std::int64_t>(number), " - expected the range of int32 - pass it as a double.");
+  }
+  tensor_ = tensor_.astype(whole ? DType::int32 : floatx());
+}
 
 }  // namespace etude

@@ -11,7 +11,7 @@
 namespace etude {
 
 /// Nested lists of numbers: List{{0, 1}, {1, 0}}, or vectors, or vectors of vectors. Integers become int32, other
-/// numbers floatx().
+/// numbers floatx(). Throws Error(data) for integers beyond int32.
 class List {
  public:
   /// One number.
