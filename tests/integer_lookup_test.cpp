@@ -54,6 +54,18 @@ TEST_CASE("IntegerLookup: the most frequent integers come first, and a dataset c
   CHECK(all->get_vocabulary(false) == std::vector<std::int64_t>{5});
 }
 
+TEST_CASE("IntegerLookup: each integer of a list is a document, and finalize_state forgets the data, as in Keras",
+          "[preprocessing]") {
+  const auto layer = layers::integer_lookup({.output_mode = "tf_idf"});
+  layer->adapt(tensor_of({4}, DType::int32, {1, 1, 2, 3}));
+  CHECK(layer->get_vocabulary() == std::vector<std::int64_t>{-1, 1, 3, 2});
+  CHECK(testing::difference(layer->idf_weights()->rows(1, 4),
+                            tensor_of({3}, DType::float32, {0.84729785, 1.0986123, 1.0986123}), {1e-6, 1e-6}) == "");
+  layer->update_state(tensor_of({1, 1}, DType::int32, {7}));
+  layer->finalize_state();
+  CHECK(layer->get_vocabulary(false) == std::vector<std::int64_t>{7});
+}
+
 TEST_CASE("IntegerLookup: counts weighted by inverse document frequencies are those of Keras",
           "[preprocessing][saving]") {
   // Keras 3.15.1 on TensorFlow 2.21.
@@ -161,6 +173,12 @@ TEST_CASE("IntegerLookup: calls before adapt, and contradictory options, are err
   CHECK_THAT(error_of([] { (*layers::integer_lookup())(ids); }), ContainsSubstring("called before adapt()"));
   CHECK_THAT(error_of([] { layers::integer_lookup({.vocabulary = {1, 2, 1}}); }),
              ContainsSubstring("a vocabulary that has an integer twice"));
+  CHECK_THAT(error_of([] { layers::integer_lookup({.mask_token = 0, .vocabulary = {1, 0, 2}}); }),
+             ContainsSubstring("the integer 0 of mask or unknown integers inside the vocabulary"));
+  CHECK_THAT(error_of([] { layers::integer_lookup({.vocabulary = {1, -1, 2}, .invert = true}); }),
+             ContainsSubstring("the integer -1 of mask or unknown integers"));
+  CHECK(layers::integer_lookup({.vocabulary = {1, -1, 2}})->vocabulary_size() == 4);
+  CHECK(layers::integer_lookup({.mask_token = 0, .vocabulary = {0, -1, 1, 2}})->vocabulary_size() == 4);
   CHECK_THAT(error_of([] { layers::integer_lookup({.max_tokens = 3, .vocabulary = {1, 2, 3}}); }),
              ContainsSubstring("expected at most max_tokens = 3"));
   CHECK_THAT(error_of([] { layers::integer_lookup({.max_tokens = 1}); }), ContainsSubstring("max_tokens = 1"));

@@ -4,7 +4,8 @@ namespace etude {
 
 void PreprocessingLayer::adapt(const Tensor& data) {
   reset_state();
-  update_state(data);
+  // Each number of a list is a row.
+  update_state(data.shape().rank() == 1 ? data.reshape({data.size(), 1}) : data);
   finalize_state();
 }
 

@@ -13,7 +13,8 @@ class PreprocessingLayer : public Layer {
  public:
   using Product = PreprocessingLayer;
 
-  /// Computes the state from `data` [rows, ..] alone. Throws Error(state) if the options set the state.
+  /// Computes the state from `data` [rows, ..] alone; [rows] is like [rows, 1]. Throws Error(state) if the options set
+  /// the state.
   void adapt(const Tensor& data);
   /// The same for batches, such as those of a Dataset. Only their first input is used. An element with one axis is one
   /// row.

@@ -65,6 +65,12 @@ void IntegerLookup::set_vocabulary() {
       weights.erase(first, last);
     }
   }
+  const auto reserved = std::ranges::find_if(tokens, [&](std::int64_t token) {
+    return token == options().mask_token || (options().invert && token == options().oov_token);
+  });
+  check(
+      reserved == tokens.end(), ErrorKind::value, where(), "the integer ", reserved == tokens.end() ? 0 : *reserved,
+      " of mask or unknown integers inside the vocabulary - expected it at its beginning, or not at all - remove it.");
   std::vector<std::int32_t> known, order(tokens.size()), sorted;
   for (const std::int64_t token : tokens) known.push_back(static_cast<std::int32_t>(token));
   std::iota(order.begin(), order.end(), 0);
@@ -193,6 +199,8 @@ void IntegerLookup::finalize_state() {
     const double all = static_cast<double>(documents_), with = static_cast<double>(counts_[token].documents);
     if (weighted()) options.idf_weights.push_back(static_cast<float>(std::log(1 + all / (1 + with))));
   }
+  counts_.clear();
+  documents_ = 0;
   describe({class_entry<IntegerLookup>, std::move(options)});
   set_vocabulary();
 }

@@ -51,8 +51,8 @@ struct IntegerLookupOptions {
 
 /// The index of each integer in a vocabulary. Index 0 is that of mask_token, if there is one and indices are the
 /// output; then follow those of unknown integers, and then the vocabulary. Without indices for unknown integers they
-/// become -1. adapt() finds the vocabulary, which is saved in the config, and with "tf_idf" the weights; a batch of one
-/// axis is then one document. Call it before a model runs. Throws
+/// become -1. adapt() finds the vocabulary, which is saved in the config, and with "tf_idf" the weights; each
+/// row is then a document, and so is a batch of a dataset with one axis. Call it before a model runs. Throws
 /// Error(state) before that, Error(value) for options that contradict each other. Source:
 /// keras/src/layers/preprocessing/integer_lookup.py.
 class IntegerLookup : public PreprocessingLayer {
