@@ -189,6 +189,41 @@ TEST_CASE("FeatureSpace takes a layer instead of a type", "[text]") {
       {{"size", Tensor({1})}}));
 }
 
+TEST_CASE("FeatureSpace: layers that have adapted before need no adapt, others do", "[text]") {
+  const auto adapted = [](const LayerPtr& layer) {
+    return FeatureSpace({.features = {{"a", {.output_mode = "int", .preprocessor = layer}}}}).adapted();
+  };
+  const Tensor data = Tensor::from<float>({4, 1}, {-1, 1, -1, 1});
+  const auto lookup = layers::integer_lookup();
+  const auto bins = layers::discretization({.num_bins = 2});
+  const auto normalization = layers::normalization();
+  (*normalization)(data);  // builds it
+  for (const std::shared_ptr<PreprocessingLayer>& layer :
+       std::vector<std::shared_ptr<PreprocessingLayer>>{lookup, bins, normalization}) {
+    CAPTURE(layer->class_name());
+    CHECK_FALSE(adapted(layer));
+    layer->adapt(data);
+    CHECK(adapted(layer));
+  }
+  const auto loaded = layers::normalization();
+  loaded->build({4, 1});
+  loaded->set_weights({Tensor::from<float>({1}, {2}), Tensor::from<float>({1}, {1})});
+  CHECK(adapted(loaded));
+  CHECK(adapted(layers::discretization({.num_bins = 1})));
+  CHECK(adapted(layers::normalization({.mean = 1.0, .variance = 1.0})));
+}
+
+TEST_CASE("FeatureSpace: one that fails to adapt again has not adapted", "[text]") {
+  FeatureSpace space({.features = {{"size", {"float_normalized"}}, {"word", {"string_categorical"}}}});
+  space.adapt(table());
+  CHECK_THAT(error_of([&] { space.adapt({{"size", Tensor({1})}, {"word", Tensor({1})}}); }),
+             ContainsSubstring("the column \"word\" has numbers"));
+  CHECK_FALSE(space.adapted());
+  CHECK_THAT(error_of([&] { space(table()); }), ContainsSubstring("called before adapt()"));
+  space.adapt(table());
+  CHECK(space.adapted());
+}
+
 TEST_CASE("FeatureSpace: wrong features, columns and calls are errors that say what to do", "[text][errors]") {
   const auto told = [](FeatureSpaceOptions options) {
     return error_of([&] { const FeatureSpace space(std::move(options)); });
@@ -203,6 +238,9 @@ TEST_CASE("FeatureSpace: wrong features, columns and calls are errors that say w
              ContainsSubstring("output_mode = \"list\""));
   CHECK_THAT(told({.features = {{"a", {"float"}}}, .crosses = {{{"a", "b"}}}}), ContainsSubstring("a cross of \"b\""));
   CHECK_THAT(told({.features = {{"a", {"float"}}}, .crosses = {{{"a"}}}}), ContainsSubstring("a cross of 1 features"));
+  CHECK_THAT(told({.features = {{"a", {"string_hashed"}}, {"b", {"string_hashed"}}, {"a_X_b", {"float"}}},
+                   .crosses = {{{"a", "b"}}}}),
+             ContainsSubstring("a cross of the name \"a_X_b\", which is that of a feature"));
 
   FeatureSpace space({.features = {{"size", {"float_normalized"}}, {"word", {"string_categorical"}}}});
   CHECK_THAT(error_of([&] { space(table()); }), ContainsSubstring("called before adapt()"));

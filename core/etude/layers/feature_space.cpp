@@ -89,9 +89,12 @@ VocabularyLayer* adapting_to_strings(const LayerPtr& layer) {
 
 /// Whether a layer needs no adapt(): it has adapted, has loaded weights, or never adapts.
 bool has_state(const LayerPtr& layer) {
+  if (const auto* strings = adapting_to_strings(layer)) return !strings->get_vocabulary(false).empty();
   const auto* numbers = adapting_to_numbers(layer);
-  const auto* strings = adapting_to_strings(layer);
-  return (!numbers || numbers->built()) && (!strings || !strings->get_vocabulary(false).empty());
+  if (const auto* lookup = dynamic_cast<const IntegerLookup*>(numbers)) return !lookup->get_vocabulary(false).empty();
+  if (const auto* bins = dynamic_cast<const Discretization*>(numbers)) return bins->adapted();
+  if (const auto* moments = dynamic_cast<const Normalization*>(numbers)) return moments->adapted();
+  return !numbers || numbers->built();
 }
 
 /// [rows, 1] of a column [rows] or a scalar.
@@ -194,6 +197,8 @@ FeatureSpace::FeatureSpace(FeatureSpaceOptions options) : concatenates_(options.
             "\" - expected names of features - set feature_names.");
       name += (name.empty() ? "" : "_X_") + feature;
     }
+    check(!options.features.contains(name), ErrorKind::value, where, "a cross of the name \"", name,
+          "\", which is that of a feature - expected another one - rename the feature.");
     cross_bins_[name] = cross.crossing_dim.value_or(options.crossing_dim);
     crossers_[name] = layers::hashed_crossing({.num_bins = cross_bins_[name], .name = name});
     crossed_[name] = cross.feature_names;
@@ -209,6 +214,8 @@ void FeatureSpace::adapt(const FeatureColumns& data) {
 }
 
 void FeatureSpace::reset_state() {
+  adapted_ = false;
+  encoded_.reset();
   for (const auto& [name, layer] : preprocessors_) {
     if (auto* numbers = adapting_to_numbers(layer)) numbers->reset_state();
     if (auto* strings = adapting_to_strings(layer)) strings->reset_state();
@@ -235,7 +242,6 @@ void FeatureSpace::finalize_state() {
     if (auto* strings = adapting_to_strings(layer)) strings->finalize_state();
   }
   adapted_ = true;
-  encoded_.reset();
 }
 
 /// An encoded feature or cross.

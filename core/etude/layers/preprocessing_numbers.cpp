@@ -85,6 +85,17 @@ Value Normalization::call(Value x, bool) {
   return ops::cast(options_.invert ? mean + wide * deviation : (wide - mean) / deviation, x.dtype());
 }
 
+bool Normalization::adapted() const {
+  const auto differs = [](const Variable& variable, double initial) {
+    if (!variable || variable.replicas() == 0) return false;
+    const Tensor value = variable.value();
+    for (std::int64_t i = 0; i < value.size(); ++i)
+      if (value.at(i) != initial) return true;
+    return false;
+  };
+  return !adapts() || rows_ > 0 || differs(mean_, 0) || differs(variance_, 1);
+}
+
 void Normalization::reset_state() {
   check(options_.mean.empty(), ErrorKind::state, where(),
         "adapted although mean and variance are set - expected a layer without them - leave them out.");
@@ -178,9 +189,13 @@ Discretization::Discretization(DiscretizationOptions options)
   keep_input_dtype();
 }
 
+bool Discretization::adapted() const {
+  return !options_.num_bins || boundaries_.size() == 0 ||
+         (boundaries_.replicas() > 0 && !is_nan(boundaries_.value().at(0)));
+}
+
 Value Discretization::call(Value x, bool) {
-  const bool has_values = boundaries_.replicas() > 0 && boundaries_.size() > 0;
-  check(!has_values || !options_.num_bins || !std::isnan(boundaries_.value().at(0)), ErrorKind::state, where(),
+  check(boundaries_.replicas() == 0 || adapted(), ErrorKind::state, where(),
         "called before adapt() - expected boundaries - adapt the layer to data, or set bin_boundaries.");
   const categories::OutputMode mode = categories::output_mode_of(options_.output_mode, true, where());
   const Value numbers = categories::count_up_to(Graph::current().read(boundaries_), x);

@@ -41,6 +41,8 @@ class Normalization : public PreprocessingLayer {
   void build(const Shape& input_shape) override;
   Value call(Value x, bool training) override;
   bool adapts() const override { return options_.mean.empty(); }
+  /// Whether it has means and variances: of data, of the options, or loaded ones other than 0 and 1.
+  bool adapted() const;
   void reset_state() override;
   void update_state(const Tensor& batch) override;
   void finalize_state() override;
@@ -89,6 +91,8 @@ class Discretization : public PreprocessingLayer {
   explicit Discretization(DiscretizationOptions options);
   Value call(Value x, bool training) override;
   bool adapts() const override { return options_.num_bins.has_value(); }
+  /// Whether it has boundaries, of data or of the options.
+  bool adapted() const;
   /// The number of bins.
   std::int64_t num_bins() const { return boundaries_.size() + 1; }
   void reset_state() override;
