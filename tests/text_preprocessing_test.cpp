@@ -120,6 +120,33 @@ TEST_CASE("configs of Keras's layers of strings are read, and contain the option
   }
 }
 
+TEST_CASE("layers of strings: the shape of no rows is that of others", "[text]") {
+  for (const char* mode : {"int", "one_hot", "multi_hot", "count"}) {
+    CAPTURE(mode);
+    const std::string output_mode = mode;
+    const StringLookup lookup({.vocabulary = {"a", "b"}, .output_mode = output_mode});
+    const TextVectorization vectorization({.split = {}, .output_mode = output_mode, .vocabulary = {"a", "b"}});
+    for (const std::int64_t columns : {1, 3}) {
+      const Strings none({0, columns}, {}), one({1, columns}, Texts(static_cast<std::size_t>(columns), "a"));
+      CHECK(lookup(none).shape() == lookup(one).shape().without(0).with(0, 0));
+      CHECK(vectorization(none).shape() == vectorization(one).shape().without(0).with(0, 0));
+    }
+  }
+}
+
+TEST_CASE("StringLookup: rows of several axes are encoded along axis 1, as in Keras", "[text]") {
+  const Strings x({2, 2, 3}, {"a", "b", "q", "b", "b", "c", "c", "c", "a", "a", "c", "b"});
+  const auto encoded = [&](const char* mode) {
+    return StringLookup({.vocabulary = {"a", "b", "c"}, .output_mode = mode})(x);
+  };
+  CHECK(encoded("one_hot").shape() == Shape{2, 2, 3, 4});
+  CHECK(encoded("multi_hot").shape() == Shape{2, 3, 4});
+  CHECK(numbers(encoded("multi_hot")) == std::vector<double>{0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 1,  //
+                                                             0, 1, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0});
+  CHECK(numbers(encoded("count")) == std::vector<double>{0, 1, 1, 0, 0, 0, 2, 0, 1, 0, 0, 1,  //
+                                                         0, 1, 0, 1, 0, 0, 0, 2, 0, 1, 1, 0});
+}
+
 TEST_CASE("StringLookup: strings of indices as in Keras", "[text]") {
   for (const json& test : golden().at("inverted")) {
     const auto layer = layer_of<StringLookup>({{"class_name", "StringLookup"}, {"config", test.at("config")}});

@@ -92,7 +92,7 @@ const Strings& VocabularyLayer::texts_in(const std::vector<StringsOrTensor>& inp
 
 Tensor VocabularyLayer::indices_of(const Tokens& tokens, std::optional<std::int64_t> length) const {
   const bool is_index = vocabulary_.mode() == categories::OutputMode::integer;
-  std::size_t columns = 0;
+  std::size_t columns = tokens.columns;
   for (const std::vector<std::string>& row : tokens.rows) columns = std::max(columns, row.size());
   if (length) columns = static_cast<std::size_t>(*length);
   std::vector<std::int64_t> numbers;

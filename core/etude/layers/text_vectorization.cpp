@@ -87,8 +87,10 @@ Tokens TextVectorization::tokens_of(const Strings& x) const {
     tokens.lead = shape.rank() < 2 ? shape : shape.slice(0, shape.rank() - 1);
     for (const std::string& each : texts) tokens.rows.push_back(split(each));
   }
-  if (!ngrams_.empty())
+  if (!ngrams_.empty()) {
+    tokens.columns = 0;
     for (std::vector<std::string>& row : tokens.rows) row = text::ngrams_of(row, ngrams_);
+  }
   return tokens;
 }
 

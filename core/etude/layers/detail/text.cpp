@@ -46,8 +46,8 @@ void check_encoding(const std::string& encoding, const std::string& where) {
 
 Tokens rows_of(const Strings& x) {
   const std::size_t rank = x.shape().rank();
-  Tokens result{rank ? x.shape().slice(0, rank - 1) : Shape{}, {}};
   const auto columns = static_cast<std::ptrdiff_t>(rank ? x.shape()[-1] : 1);
+  Tokens result{rank ? x.shape().slice(0, rank - 1) : Shape{}, {}, static_cast<std::size_t>(columns)};
   auto next = x.texts().begin();
   for (std::int64_t row = 0; row < result.lead.size(); ++row, next += columns)
     result.rows.emplace_back(next, next + columns);

@@ -27,15 +27,22 @@ Tensor encoded_on_host(std::span<const std::int64_t> numbers, const Shape& shape
     return result;
   }
   const bool one_hot = mode == OutputMode::one_hot;
-  const std::int64_t columns = shape.rank() == 0 ? 1 : shape[-1];
-  Shape result_shape = shape.rank() == 0 ? Shape{} : shape.slice(0, shape.rank() - 1);
-  if (one_hot && (shape.rank() < 2 || columns != 1)) result_shape.append(columns);
+  // Axis 1 has the categories of a sample, as in categories::encoded.
+  const bool is_single = shape.rank() < 2;
+  const std::int64_t columns = is_single ? shape.size() : shape[1];
+  const std::int64_t inner = is_single ? 1 : shape.slice(2, shape.rank()).size();
+  Shape result_shape = is_single ? Shape{} : shape.without(1);
+  if (one_hot) {
+    result_shape = shape.rank() == 0 ? Shape{1} : shape;
+    if (!is_single && shape[-1] == 1) result_shape = shape.without(-1);
+  }
   result_shape.append(depth);
   Tensor result(result_shape, DType::float32);
   const std::span<float> entries = result.data<float>();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] < 0) continue;
-    const std::int64_t row = static_cast<std::int64_t>(i) / (one_hot ? 1 : columns);
+    const auto at = static_cast<std::int64_t>(i);
+    const std::int64_t row = one_hot ? at : at / (columns * inner) * inner + at % inner;
     float& entry = entries[static_cast<std::size_t>(row * depth + numbers[i])];
     entry = mode == OutputMode::count ? entry + 1 : 1;
   }

@@ -13,10 +13,12 @@
 
 namespace etude {
 
-/// The tokens of samples: `lead` are the extents of the samples, and each has a row.
+/// The tokens of samples: `lead` are the extents of the samples, and each has a row. `columns` is the length of rows
+/// that are equally long, also if there are none.
 struct Tokens {
   Shape lead;
   std::vector<std::vector<std::string>> rows;
+  std::size_t columns = 0;
 };
 
 /// The options of a vocabulary.
@@ -31,8 +33,9 @@ struct VocabularyRules {
   Integers salt = {};
 };
 
-/// Numbers of `shape`, encoded as `mode`; -1 has no entry. The last axis has the categories of a sample. `weights`
-/// multiply the counts, or are empty. Source: encode_categorical_inputs in keras/src/utils/numerical_utils.py.
+/// Numbers of `shape`, encoded as `mode`; -1 has no entry. Axis 1 has the categories of a sample; without it all are of
+/// one sample. `weights` multiply the counts, or are empty. Source: encode_categorical_inputs in
+/// keras/src/utils/numerical_utils.py.
 Tensor encoded_on_host(std::span<const std::int64_t> numbers, const Shape& shape, std::int64_t depth,
                        categories::OutputMode mode, DType dtype, std::span<const float> weights = {});
 
