@@ -2,6 +2,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
+#include "etude/data/detail/resize_image.hpp"
 #include "etude/ops/elementwise.hpp"
 #include "files_in_memory.hpp"
 #include "golden.hpp"
@@ -216,6 +217,37 @@ TEST_CASE("Resizing: integers keep their dtype, rounded to the nearest even numb
   CHECK((*layers::center_crop({.height = 1, .width = 1}))(x).dtype() == DType::float32);
   const Tensor halves = tensor_of({1, 1, 2, 1}, DType::uint8, {1, 2});
   CHECK(numbers((*layers::resizing({.height = 1, .width = 1}))(halves)) == std::vector<double>{2});  // 1.5
+}
+
+TEST_CASE("Resizing: the margins of integers have the nearest integer to fill_value", "[preprocessing]") {
+  for (const char* interpolation : {"nearest", "bilinear"})
+    for (const auto& [fill, margin] : {std::pair(300.0, 255.0), {-5.5, 0.0}, {7.4, 7.0}, {20.5, 20.0}}) {
+      CAPTURE(interpolation, fill);
+      const Tensor y = (*layers::resizing(
+          {.height = 4, .width = 4, .interpolation = interpolation, .pad_to_aspect_ratio = true, .fill_value = fill}))(
+          tensor_of({1, 2, 4, 1}, DType::uint8, std::vector<double>(8, 10)));
+      CHECK(y.dtype() == DType::uint8);
+      for (std::int64_t i = 0; i < 16; ++i) CHECK(y.at(i) == (i < 4 || i >= 12 ? margin : 10));
+    }
+  const Tensor large = tensor_of({1, 1, 2, 1}, DType::int32, {2147483647, -2147483647});
+  const Tensor same = (*layers::resizing({.height = 1, .width = 2, .interpolation = "nearest"}))(large);
+  CHECK(testing::same_bits(same, large));
+}
+
+TEST_CASE("Resizing: the nearest pixel is exact, as that of images in files", "[preprocessing]") {
+  // The centers of some pixels lie on edges, where rounded positions are those of a neighbor.
+  for (const auto& [in, out] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {2, 41}, {2, 49}, {2, 107}, {4, 98}, {1, 9}, {9, 1}, {7, 3}, {250, 17}, {97, 97}, {255, 85}}) {
+    CAPTURE(in, out);
+    Tensor image({1, in, 1}, DType::uint8);
+    for (std::int64_t i = 0; i < in; ++i)
+      image.data<std::uint8_t>()[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(i);
+    std::vector<double> expected;
+    for (std::int64_t i = 0; i < out; ++i) expected.push_back(static_cast<double>((2 * i + 1) * in / (2 * out)));
+    const LayerPtr layer = layers::resizing({.height = 1, .width = out, .interpolation = "nearest"});
+    CHECK(numbers((*layer)(image.reshape({1, 1, in, 1}))) == expected);
+    CHECK(numbers(images::resized(image, {.height = 1, .width = out, .nearest = true})) == expected);
+  }
 }
 
 TEST_CASE("Resizing: invalid sizes and options are errors", "[preprocessing][errors]") {

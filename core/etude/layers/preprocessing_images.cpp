@@ -1,5 +1,7 @@
 #include "etude/layers/preprocessing_images.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -31,18 +33,33 @@ Resizing::Resizing(ResizingOptions options)
         "\" - expected \"constant\" - leave fill_mode out.");
 }
 
+namespace {
+
+/// The least and the largest number of a dtype of integers; float32 holds both.
+image_ops::Range range_of(DType dtype) {
+  if (dtype == DType::boolean) return {0, 1};
+  return dtype == DType::uint8 ? image_ops::Range{0, 255} : image_ops::Range{-0x1p31, 0x1p31 - 128};
+}
+
+}  // namespace
+
 Value Resizing::transform(Value images, bool) {
   image_ops::check_pixels(images, where());
   const std::int64_t height = options_.height, width = options_.width;
   const image_ops::Interpolation interpolation = image_ops::interpolation_of(options_.interpolation, where());
   if (options_.crop_to_aspect_ratio) images = image_ops::cropped_to_aspect_ratio(images, height, width);
-  if (options_.pad_to_aspect_ratio)
-    images = image_ops::padded_to_aspect_ratio(images, height, width, options_.fill_value);
-  if (is_floating(images.dtype()) || interpolation == image_ops::Interpolation::nearest)
-    return image_ops::resized(images, height, width, interpolation, options_.antialias);
-  const Value wide = ops::upcast(ops::cast(images, compute_dtype()));
-  return ops::cast(image_ops::rounded(image_ops::resized(wide, height, width, interpolation, options_.antialias)),
-                   images.dtype());
+  const auto result = [&](Value pixels, double fill_value) {
+    if (options_.pad_to_aspect_ratio) pixels = image_ops::padded_to_aspect_ratio(pixels, height, width, fill_value);
+    return image_ops::resized(pixels, height, width, interpolation, options_.antialias);
+  };
+  const DType dtype = images.dtype();
+  if (is_floating(dtype)) return result(images, options_.fill_value);
+  // Without interpolation all int32 stay as they are.
+  const image_ops::Range range = range_of(dtype);
+  if (interpolation == image_ops::Interpolation::nearest)
+    return result(images, std::clamp(std::nearbyint(options_.fill_value), range.low, range.high));
+  const Value wide = result(ops::upcast(ops::cast(images, compute_dtype())), options_.fill_value);
+  return ops::cast(ops::clip(image_ops::rounded(wide), range.low, range.high), dtype);
 }
 
 CenterCrop::CenterCrop(CenterCropOptions options)

@@ -48,8 +48,8 @@ std::vector<Between> places(const Window& window, std::int64_t out, bool nearest
   const std::int64_t last = window.count - 1;
   std::vector<Between> result;
   for (std::int64_t i = 0; i < out; ++i) {
-    const double center = (static_cast<double>(i) + 0.5) * scale, at = center - 0.5;
-    const auto below = static_cast<std::int64_t>(std::floor(nearest ? center : at));
+    const double at = (static_cast<double>(i) + 0.5) * scale - 0.5;
+    const auto below = nearest ? (2 * i + 1) * window.count / (2 * out) : static_cast<std::int64_t>(std::floor(at));
     const float share = nearest ? 0 : static_cast<float>(at - std::floor(at));
     result.push_back({window.first + std::clamp<std::int64_t>(below, 0, last),
                       window.first + std::clamp<std::int64_t>(below + 1, 0, last), share});

@@ -201,6 +201,23 @@ Value centers(std::int64_t in, std::int64_t out, Value like) {
   return (arange(out, 2, like) + 0.5) * scale - 0.5;
 }
 
+/// The pixel of `in` in which the center of each of `out` lies, along an axis: floor((2 i + 1) in / (2 out)). float32
+/// finds a neighbor where a center lies on an edge, so that integers decide.
+Value nearest(std::int64_t in, std::int64_t out, std::ptrdiff_t axis, Value like) {
+  const auto whole = [](Value number) { return ops::cast(number, DType::int32); };
+  const auto times = [](Value number, std::int64_t factor) { return number * static_cast<double>(factor); };
+  const Value at = arange(out, axis, like);
+  const Value rough = ops::floor((at + 0.5) * (static_cast<double>(in) / static_cast<double>(out)));
+  constexpr std::int64_t most_out = 1 << 14, most_in = 1 << 30;  // all numbers below are less than 2^31
+  if (out > most_out || in > most_in) return rough;
+  const std::int64_t step = in / out;
+  const Value i = whole(at), dividend = times(times(i, 2) + 1, in % out) + static_cast<double>(step * out);
+  Value quotient = whole(rough) - times(i, step);
+  quotient = ops::where(ops::less(dividend, times(quotient, 2 * out)), quotient - 1, quotient);
+  quotient = ops::where(ops::less_equal(times(quotient + 1, 2 * out), dividend), quotient + 1, quotient);
+  return times(i, step) + quotient;
+}
+
 /// The shares [out, in] of pixels in each result: a triangle around its center, or their share of the sum at the edges.
 Value shares(std::int64_t in, std::int64_t out, bool antialias, Value like) {
   const double widening = antialias ? std::max(1.0, static_cast<double>(in) / static_cast<double>(out)) : 1;
@@ -214,12 +231,8 @@ Value shares(std::int64_t in, std::int64_t out, bool antialias, Value like) {
 Value resized(Value images, std::int64_t height, std::int64_t width, Interpolation interpolation, bool antialias) {
   const Shape& shape = images.shape();
   const std::int64_t batch = shape[0], rows = shape[1], columns = shape[2], channels = shape[3];
-  if (interpolation == Interpolation::nearest) {
-    const auto nearest = [&](std::int64_t in, std::int64_t out, std::ptrdiff_t axis) {
-      return ops::floor((arange(out, axis, images) + 0.5) * (static_cast<double>(in) / static_cast<double>(out)));
-    };
-    return pixels_at(images, nearest(rows, height, 1), nearest(columns, width, 2));
-  }
+  if (interpolation == Interpolation::nearest)
+    return pixels_at(images, nearest(rows, height, 1, images), nearest(columns, width, 2, images));
   Value y = images;
   if (rows != height)
     y = ops::matmul(shares(rows, height, antialias, images), ops::reshape(y, {batch, rows, columns * channels}));
