@@ -161,6 +161,7 @@ TEST_CASE("sparse matrices: a batch is dense", "[data]") {
   const auto adapter = Data(matrix, counting(3, 1)).adapter({.rows = {.batch_size = 3}});
   CHECK(pass(*adapter) == std::vector<Indices>{{1, 0, 2, 0, 0, 0, 0, 7, 0}});
   CHECK_THROWS_WITH(CsrMatrix(2, Tensor(Shape{1}), {2}, {0, 1}), ContainsSubstring("column 2 of 2"));
+  CHECK_THROWS_WITH(CsrMatrix(-3, Tensor(Shape{0}), {}, {0}), ContainsSubstring("-3 columns - expected 0 or more"));
   CHECK_THROWS_WITH(CsrMatrix(2, Tensor(Shape{1}), {0}, {0, 2}), ContainsSubstring("2 row_splits for 1 entries"));
   CHECK_THROWS_WITH(CsrMatrix(2, Tensor(Shape{2}), {0}, {0, 2}), ContainsSubstring("1 columns for 2 values"));
 }

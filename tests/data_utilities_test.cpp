@@ -241,6 +241,7 @@ TEST_CASE("skipgrams: a sampling table leaves out words with its probability", "
 TEST_CASE("make_sampling_table: Keras's probabilities", "[utils]") {
   CHECK(difference(utils::make_sampling_table(6, 1e-3), numbers_in(cases("sampling_table")), {0, 1e-12}) == "");
   CHECK(kind_of([] { utils::make_sampling_table(0); }) == ErrorKind::value);
+  CHECK_THROWS_AS(utils::make_sampling_table(std::int64_t{1} << 62), std::bad_alloc);
 }
 
 TEST_CASE("datasets: the files of a dataset, one after the other, and every n-th of them with the same stages",

@@ -267,6 +267,20 @@ TEST_CASE("Resizing: invalid sizes and options are errors", "[preprocessing][err
              ContainsSubstring("value_range = [1, 1]"));
 }
 
+TEST_CASE("STFTSpectrogram: sound that is shorter than a frame is an error, unless it is padded",
+          "[preprocessing][errors]") {
+  const Tensor x = waves({1, 10, 1}), channels_first = waves({1, 1, 10});
+  const auto told = [](const STFTSpectrogramOptions& options, const Tensor& sound) {
+    return error_of([&] { (*layers::stft_spectrogram(options))(sound); });
+  };
+  CHECK_THAT(told({.frame_length = 32}, x),
+             ContainsSubstring("sound of 10 samples - expected at least frame_length = 32"));
+  CHECK_THAT(told({.frame_length = 32, .data_format = "channels_first"}, channels_first),
+             ContainsSubstring("sound of 10 samples"));
+  CHECK(told({.frame_length = 32, .padding = "same"}, x) == "");
+  CHECK(told({.frame_length = 10}, x) == "");
+}
+
 TEST_CASE("Equalization: an image's result does not depend on the others of its batch", "[preprocessing]") {
   const Tensor x = photos({3, 6, 5, 2});
   const auto layer = layers::equalization();

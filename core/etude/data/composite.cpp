@@ -25,6 +25,7 @@ CsrMatrix::CsrMatrix(std::int64_t columns, Tensor values, std::vector<std::int64
       columns_(std::move(column_of)),
       splits_(std::move(row_splits)) {
   constexpr const char* where = "CsrMatrix";
+  check(columns >= 0, ErrorKind::shape, where, columns, " columns - expected 0 or more - pass their number.");
   check_splits(splits_, values_.size(), where);
   check(std::ssize(columns_) == values_.size(), ErrorKind::shape, where, columns_.size(), " columns for ",
         values_.size(), " values - expected one for each value - check the columns.");

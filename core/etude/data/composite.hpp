@@ -11,8 +11,8 @@ namespace etude {
 class CsrMatrix : public ArrayLike {
  public:
   /// Row r has values[row_splits[r]] … values[row_splits[r + 1] - 1], in the columns at the same positions. Duplicate
-  /// entries are added. `values` [entries]. Throws Error(shape) for columns that do not exist, and for splits that do
-  /// not go from 0 to the number of entries.
+  /// entries are added. `values` [entries]. Throws Error(shape) for columns that do not exist or a negative number of
+  /// them, and for splits that do not go from 0 to the number of entries.
   CsrMatrix(std::int64_t columns, Tensor values, std::vector<std::int64_t> column_of,
             std::vector<std::int64_t> row_splits);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "etude/base/detail/checked.hpp"
@@ -200,7 +201,9 @@ std::vector<double> make_sampling_table(std::int64_t size, double sampling_facto
   check(size > 0 && sampling_factor > 0, ErrorKind::value, where, "size = ", size,
         ", sampling_factor = ", sampling_factor, " - expected positive numbers - set them.");
   constexpr double gamma = 0.577;
-  std::vector<double> table(static_cast<std::size_t>(size));
+  std::vector<double> table;
+  if (static_cast<std::uint64_t>(size) > table.max_size()) throw std::bad_alloc();
+  table.resize(static_cast<std::size_t>(size));
   for (std::size_t i = 0; i < table.size(); ++i) {
     const double rank = std::max(static_cast<double>(i), 1.0);
     const double frequency = rank * (std::log(rank) + gamma) + 0.5 - 1 / (12 * rank);

@@ -99,6 +99,10 @@ Value STFTSpectrogram::call(Value x, bool) {
   const DType dtype = compute_dtype();
   check(x.shape().rank() == 3 && is_floating(x.dtype()), ErrorKind::shape, where(), "input of shape ", x.shape(),
         " and ", x.dtype(), " - expected floats [batch, time, channels] - convert the data.");
+  const std::int64_t time = x.shape()[channels_first ? 2 : 1];
+  check(options_.padding == "same" || time >= options_.frame_length, ErrorKind::shape, where(), "sound of ", time,
+        " samples - expected at least frame_length = ", options_.frame_length,
+        " - set a smaller frame_length, or padding to \"same\".");
   x = ops::upcast(channels_first ? x : ops::transpose(x, {0, 2, 1}));
   Value y = output(real_ ? part(x, real_) : Value{}, imag_ ? part(x, imag_) : Value{});
   const std::int64_t batch = y.shape()[0], channels = y.shape()[1], count = y.shape()[2], bins = y.shape()[3];

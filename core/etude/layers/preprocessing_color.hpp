@@ -133,7 +133,7 @@ class RandomPosterization : public RandomColor {
   using Options = RandomColorOptions;
   static constexpr ClassText about{
       .name = "RandomPosterization",
-      .text = "In training, reduces the bits of each value to a number from 1 to factor: [..] -> [..].",
+      .text = "In training, reduces the bits of each value to a number from 1 to factor - 1: [..] -> [..].",
       .example = R"({"factor": 5})"};
   explicit RandomPosterization(const RandomColorOptions& options);
 };
