@@ -145,14 +145,22 @@ TEST_CASE("ragged rows are passed to layers with their mask: padding does not co
   const std::vector<std::int64_t> splits{0, 2, 5, 6};
   const Tensor steps = waves({6, 2});
   Sequential model({layers::global_average_pooling1d({})});
-  const Tensor means = model.predict(Data(RaggedTensor(steps, splits)), {.batch_size = 2, .verbose = 0});
-  for (std::size_t row = 0; row < 3; ++row)
-    for (std::int64_t column = 0; column < 2; ++column) {
-      double sum = 0;
-      for (std::int64_t i = splits[row]; i < splits[row + 1]; ++i) sum += steps.at(2 * i + column);
-      const double mean = sum / static_cast<double>(splits[row + 1] - splits[row]);
-      CHECK(std::abs(means.at(2 * static_cast<std::int64_t>(row) + column) - mean) < 1e-6);
-    }
+  const auto ragged = std::make_shared<RaggedTensor>(steps, splits);
+  const Dataset dataset = Dataset::from_array_likes({ragged});
+  const Batch padded = *DatasetIterator(dataset.batch(3)).next().get();
+  const Data kinds[] = {Data(*ragged), Data(padded), Data(dataset.batch(2))};
+  for (const Data& data : kinds) {
+    PredictOptions options{.verbose = 0};
+    if (data.has_rows()) options.batch_size = 2;
+    const Tensor means = model.predict(data, options);
+    for (std::size_t row = 0; row < 3; ++row)
+      for (std::int64_t column = 0; column < 2; ++column) {
+        double sum = 0;
+        for (std::int64_t i = splits[row]; i < splits[row + 1]; ++i) sum += steps.at(2 * i + column);
+        const double mean = sum / static_cast<double>(splits[row + 1] - splits[row]);
+        CHECK(std::abs(means.at(2 * static_cast<std::int64_t>(row) + column) - mean) < 1e-6);
+      }
+  }
 }
 
 }  // namespace etude
