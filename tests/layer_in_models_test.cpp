@@ -123,9 +123,9 @@ template <class Class> std::vector<std::vector<double>> trained_on(int replicas)
   });
 }
 
-/// Layers whose step depends on how the rows are divided, as in Keras: moments, shares of changes, and the other images
-/// to mix with are those of a shard.
-const Names of_shards{"AugMix", "BatchNormalization", "CutMix", "MixUp"};
+/// Layers whose step depends on how the rows are divided, as in Keras: moments, and the other images to mix with, are
+/// those of a shard.
+const Names of_shards{"BatchNormalization", "CutMix", "MixUp"};
 
 }  // namespace
 

@@ -113,19 +113,20 @@ AugMix::AugMix(const AugMixOptions& options)
 Value AugMix::shares(Value images, std::int64_t count) {
   constexpr std::int64_t tries = 12;
   const double d = (alpha_ < 1 ? alpha_ + 1 : alpha_) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
+  // The first extent is 1, so that the draws are no rows, which each replica draws for itself.
   const auto positive = [&](const Shape& shape) {
     return 1 - ops::uniform(shape, images.dtype(), key().seed, key().stream, next_call());
   };
-  const Value x = ops::normal({tries, count}, images.dtype(), key().seed, key().stream, next_call());
+  const Value x = ops::normal({1, tries, count}, images.dtype(), key().seed, key().stream, next_call());
   const Value base = 1 + c * x, log_cube = 3 * ops::log(ops::maximum(base, ops::scalar(1e-30, base)));
   const Value accepted =
       ops::logical_and(ops::less(ops::scalar(0, base), base),
-                       ops::less(ops::log(positive({tries, count})),
+                       ops::less(ops::log(positive({1, tries, count})),
                                  0.5 * ops::square(x) + d * (1 - base * ops::square(base) + log_cube)));
-  Value logarithm = ops::slice(log_cube, 0, tries - 1, 1);
+  Value logarithm = ops::slice(log_cube, 1, tries - 1, 1);
   for (std::int64_t i = tries - 1; i-- > 0;)
-    logarithm = ops::where(ops::slice(accepted, 0, i, 1), ops::slice(log_cube, 0, i, 1), logarithm);
-  if (alpha_ < 1) logarithm = logarithm + ops::log(positive({1, count})) / alpha_;
+    logarithm = ops::where(ops::slice(accepted, 1, i, 1), ops::slice(log_cube, 1, i, 1), logarithm);
+  if (alpha_ < 1) logarithm = logarithm + ops::log(positive({1, 1, count})) / alpha_;
   return ops::reshape(ops::softmax(logarithm), {count});
 }
 
