@@ -82,7 +82,7 @@ class Dataset {
 
   /// One element for each row of the arrays. Shares their memory. Throws Error(data) as check_cardinality does.
   static Dataset from_tensor_slices(Batch arrays);
-  /// The same for arrays that are read row by row, such as an NpyFile.
+  /// The same for arrays that are read row by row, such as an NpyFile. Elements have the masks of ragged rows.
   static Dataset from_array_likes(std::vector<ArrayLikePtr> x, std::vector<ArrayLikePtr> y = {},
                                   std::vector<ArrayLikePtr> sample_weight = {});
   /// The batches of a generator. `make` makes a new one for every iteration.
