@@ -78,7 +78,7 @@ struct AugMixOptions {
 
 /// In training, mixes images with num_chains copies of them; otherwise x. Each copy is changed by up to chain_depth
 /// layers that are drawn among those of RandAugment, with `all_ops` false among those that neither change the
-/// brightness, the saturation, the contrast nor the sharpness. Images have three channels. Replicas that have one
+/// brightness, the saturation, the contrast nor the sharpness. Images have three channels. Replicas with one
 /// image each draw other shares of the copies than one replica. Throws Error(value) for numbers out of range. Source:
 /// keras/src/layers/preprocessing/image_preprocessing/aug_mix.py.
 class AugMix : public RandomImageLayer {
