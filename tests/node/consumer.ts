@@ -304,3 +304,26 @@ export const tested: et.Model = et.sequential([], {
 });
 et.setEpsilon(et.epsilon());
 et.setImageDataFormat(et.imageDataFormat());
+
+// A class may have more precise types than the methods that it overrides.
+class Precise extends et.Model {
+  readonly out = et.layers.dense({ units: 1 });
+  override call(x: et.Value, training?: boolean): et.Value {
+    return this.out.call(x, training);
+  }
+  override trainStep(data: et.StepData<et.Value, { score: et.Value }>): et.StepLogs {
+    return this.computeMetrics(data, { score: et.ops.add(this.call(data.x, true), data.y.score) });
+  }
+}
+class Swapped extends et.Model {
+  override call({ a, b }: { a: et.Value; b: et.Value }): { a: et.Value; b: et.Value } {
+    return { a: b, b: a };
+  }
+}
+export const models: et.Model[] = [new Precise(), new Swapped({ name: 'swapped' }), et.sequential([new Precise()])];
+export function callsOfModels(any: et.Model, value: et.Value, x: et.Tensor): [et.Value, et.Tensor, et.Tensor | undefined, et.Tensor] {
+  const [first] = any.call<et.Tensor[]>([x, x]);
+  const last: et.Tensor = any.layers[0]?.call(x) ?? any.getLayer(0).call(x, true);
+  return [et.ops.mean(any.call(value)), any.call(x), first, last];
+}
+export const objectsWithHooks: et.CallbackLike[] = [{ onEpochEnd(epoch) { this.model.stopTraining = epoch > 1; } }, { onTrainEnd() { console.log(this.model!.name, this.params.epochs); } }, et.callbacks.lambda({ onEpochEnd() { this.model.stopTraining = true; } })];

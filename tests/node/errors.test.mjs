@@ -120,9 +120,9 @@ test('the place of an error has its JavaScript name', async () => {
 test('each function refuses an argument of a wrong type: null, undefined, a string', async () => {
   await assertError(() => et.model(), 'value', '[model] undefined - expected an object of options');
   await assertError(() => et.model(null), 'value', '[model] null');
-  await assertError(() => et.configure(null), 'value', '[configure] null');
-  await assertError(() => et.modelFromJson(model.toJson(), null), 'value', '[modelFromJson] null');
-  await assertError(() => new (class Own extends et.Layer {})(null), 'value', '[Layer] null');
+  await assertError(() => et.configure(5), 'value', '[configure] 5 - expected an object of options');
+  await assertError(() => et.modelFromJson(model.toJson(), 'x'), 'value', '[modelFromJson] "x"');
+  await assertError(() => new (class Own extends et.Layer {})([]), 'value', '[Layer] an array of 0');
   await assertError(() => et.cloneModel(null), 'value', '[cloneModel] null - expected a Model');
   await assertError(() => et.cloneModel(model, 'x'), 'value', '[cloneModel] "x" as cloneFunction - expected a function');
   await assertError(() => et.modelToDot(undefined), 'value', '[modelToDot] undefined - expected a Model');
@@ -133,9 +133,85 @@ test('each function refuses an argument of a wrong type: null, undefined, a stri
   await assertError(() => x.slice(Symbol('first')), 'value', '[Tensor.slice] rows Symbol(first) to 8');
   await assertError(() => x.slice(0.5), 'value', '[Tensor.slice] rows 0.5 to 8');
   await assertError(() => et.data.gunzip(), 'value', '[gunzip] undefined - expected a Uint8Array');
-  await assertError(() => et.data.gunzip(new Uint8Array(1), null), 'value', '[gunzip] null - expected an object of options');
+  await assertError(() => et.data.gunzip(new Uint8Array(1), 5), 'value', '[gunzip] 5 - expected an object of options');
   await assertError(() => et.data.fromGenerator(null), 'value', '[data.fromGenerator] null - expected a function');
   await assertError(() => et.data.toArray(et.data.fromGenerator(() => {})), 'data', '[data] undefined - expected a generator');
+});
+
+test('null as options is none; another value that is no object of options is an error', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'etude-')), path = join(folder, 'w.safetensors');
+  after(() => rmSync(folder, { recursive: true }));
+  model.save(join(folder, 'm'), null);
+  model.saveWeights(path, null);
+  model.loadWeights(path, null);
+  await model.toBytes('keras', null);
+  await et.ready(null);
+  for (const made of [et.loadModel(join(folder, 'm'), null), et.modelFromJson(model.toJson(), null), et.sequential([], null)]) assert.ok(made instanceof et.Model);
+  await assertError(() => et.utils.loadImg(join(folder, 'none.png'), null), 'io', '[utils.loadImg] cannot read');
+  await assertError(() => et.utils.imageDatasetFromDirectory(join(folder, 'none'), null), 'io', 'none');
+  await assertError(() => new et.Wrapper(null), 'value', '[Wrapper] layer = undefined');
+  await assertError(() => et.experiment.runSearch({}), 'value', '[runSearch] worker = undefined');
+  await assertError(() => et.data.toArray(), 'value', '[data.iterate] undefined - expected a Dataset');
+  for (const given of [5, [], () => 1, 'a', true]) {
+    await assertError(() => model.fit(x, y, given), 'value', '[fit] ', 'expected an object of options');
+    await assertError(() => model.evaluate(x, y, given), 'value', '[evaluate] ', 'expected an object of options');
+    await assertError(() => model.predict(x, given), 'value', '[predict] ', 'expected an object of options');
+    await assertError(() => model.trainOnBatch(x, y, given), 'value', '[trainOnBatch] ', 'expected an object of options');
+    await assertError(() => model.summary(given), 'value', '[summary] ', 'expected an object of options');
+    await assertError(() => model.compile(given), 'value', '[compile] ', 'expected an object of options');
+  }
+});
+
+test('an unknown option is an error that lists all options', async () => {
+  for (const call of ['fit', 'evaluate', 'trainOnBatch', 'testOnBatch']) await assertError(() => model[call](x, y, { sampleWeights: [1] }), 'value', `[${call}] unknown option "sampleWeights" - expected some of: sampleWeight, `);
+  await assertError(() => model.summary({ lineLength: 1 }), 'value', 'expected some of: printFn, ');
+  await assertError(() => et.loadModel('none', { customObject: {} }), 'value', 'expected some of: customObjects, onProgress, compile - ');
+  for (const call of ['save', 'saveWeights', 'loadWeights']) await assertError(() => model[call]('none', { progress: 1 }), 'value', 'expected some of: onProgress, ');
+  await assertError(() => model.toBytes('keras', { onprogress() {} }), 'value', '[toBytes] unknown option "onprogress" - expected some of: onProgress');
+  await assertError(() => et.utils.imageDatasetFromDirectory('none', { decoder: 1 }), 'value', 'expected some of: decode, ');
+});
+
+test('a class, or a factory that was not called, is a loss or an error', async () => {
+  class Own extends et.Loss {}
+  class Count extends et.Metric {}
+  await assertError(compiled({ loss: Own }), 'value', '[compile] the class "Own" as loss - expected an object of it - write new Own().');
+  await assertError(compiled({ loss: 'mse', metrics: [['mae', Count]] }), 'value', '[compile] the class "Count" as metrics');
+  const made = twoDense();
+  made.compile({ optimizer: et.optimizers.adam, loss: et.losses.meanSquaredError, metrics: [et.metrics.meanAbsoluteError] });
+  assert.equal(made.optimizer.name, 'adam');
+  assert.equal((await made.evaluate(x, y, quiet)).length, 2);
+  await assertError(() => et.sequential([et.layers.flatten]), 'value', 'et.layers.flatten without a call');
+});
+
+test('Values, SymbolicTensors and Variables are no numbers', async () => {
+  const comparing = (compare) => async () => {
+    const other = twoDense();
+    other.compile({ loss: (yTrue, yPred) => (compare(et.ops.mean(yPred)), et.ops.subtract(yTrue, yPred)) });
+    await other.fit(x, y, quiet);
+  };
+  for (const compare of [(value) => value > 0, (value) => `${value}`, (value) => value + 1]) await assertError(comparing(compare), 'value', '[Value] a Value where JavaScript needs a number', 'et.ops.greater');
+  await assertError(() => et.input({ shape: [1] }) * 2, 'value', '[SymbolicTensor]');
+  await assertError(() => et.variable([1]) > 0, 'value', '[Variable]', 'variable.read()');
+});
+
+test('apply refuses arguments after the inputs, and says what to do instead', async () => {
+  const input = et.input({ shape: [2, 3] });
+  await assertError(() => et.layers.dropout({ rate: 0.5 }).apply(input, { training: true }), 'value', '[apply] an object with training', 'model.call(x, true)');
+  await assertError(() => et.layers.lstm({ units: 2 }).apply(input, { initialState: [input] }), 'value', 'apply([x, state])');
+  await assertError(() => et.layers.multiHeadAttention({ numHeads: 1, keyDim: 1 }).applyAll([input, input], { useCausalMask: true }), 'value', '[applyAll]', 'attend(');
+  await assertError(() => et.layers.lambda((value) => value).apply(input, true), 'value', '[apply] true after the inputs');
+  assert.deepEqual(et.layers.dense({ units: 1 }).apply(input, {}).shape, [-1, 2, 1]);
+});
+
+test('errors about data say what came', async () => {
+  const clone = structuredClone(x);
+  for (const action of [() => et.tensor(clone), () => model.fit(clone, y, quiet), () => model.fit({ x, y: structuredClone(y) }, quiet), () => model.call(clone)]) await assertError(action, 'data', 'as postMessage and structuredClone make it', 'et.tensor(data, shape)');
+  await assertError(() => et.tensor([1n]), 'data', '1n among the data');
+  await assertError(() => fit({ epochs: 1n }), 'value', 'epochs = 1n');
+  await assertError(() => et.data.fromGenerator((function* () {})()), 'value', 'a Generator - expected a function');
+  await assertError(() => new et.RaggedTensor(null, null), 'value', '[RaggedTensor] null as rowSplits');
+  await assertError(() => new et.CsrMatrix(), 'value', '[CsrMatrix] undefined as columnOf');
+  assert.deepEqual(et.tensor([1, 2], new Int32Array([2, 1])).shape, [2, 1]);
 });
 
 test('ops refuse further arguments, except those of Array.map', async () => {

@@ -196,7 +196,7 @@ test('et.ready loads a part once, also after et.reload(), and refuses names that
     said.push(before, await told(() => et.data.range(3)), newModel().toJson().length > 0, await told(() => et.callbacks.csvLogger({ filename: 'x' })));`);
   assert.match(said[0], /^value \[ready\] the part "files" - expected some of data, saving, formats, tfjs, keras2, archives, callbacks, experiment, preprocessing, extras - /);
   assert.match(said[1], /^value \[ready\] "data" as parts - expected an array - /);
-  assert.match(said[2], /^value \[ready\] unknown option "part" - expected only "parts" - /);
+  assert.match(said[2], /^value \[ready\] unknown option "part" - expected some of: parts - /);
   assert.deepEqual(said.slice(3), [true, 'nothing was thrown', true, lacking('callbacks.csvLogger', 'callbacks')]);
 });
 

@@ -322,7 +322,7 @@ test('fromConfig returns an object of its kind and name', async () => {
 
 test('the base classes are not registered', async () => {
   for (const base of [et.Loss, et.Metric, et.Optimizer, et.LearningRateSchedule, et.Initializer, et.Regularizer, et.Constraint, et.Wrapper, class extends et.Callback {}])
-    await assertError(() => et.registerClass(base), 'value', '[registerClass] a function', 'expected a class that extends et.Layer, et.RnnCell, et.Loss');
+    await assertError(() => et.registerClass(base), 'value', '[registerClass] the class', 'expected a class that extends et.Layer, et.RnnCell, et.Loss');
 });
 
 test('a Wrapper has a layer, which is trained and saved with it', async () => {

@@ -1,4 +1,4 @@
-import { describe, fail } from './error.js';
+import { checkOptions, describe, fail } from './error.js';
 import type { Callback as NativeCallback } from './etude.mjs';
 import type { Model } from './model.js';
 import type { Tensor } from './tensor.js';
@@ -30,6 +30,10 @@ export interface Hooks {
   onPredictEnd?(logs: Logs): Wait;
   onPredictBatchBegin?(step: number, logs: Logs): Wait;
   onPredictBatchEnd?(step: number, logs: PredictLogs): Wait;
+  /** An older name of onTrainBatchBegin, as in Keras. */
+  onBatchBegin?(step: number, logs: Logs): Wait;
+  /** An older name of onTrainBatchEnd. */
+  onBatchEnd?(step: number, logs: Logs): Wait;
   /** The callback's state, as any JSON value: `backupAndRestore` saves it. */
   state?(): unknown;
   /**
@@ -45,7 +49,7 @@ export interface CallbackParams {
   verbose: number;
 }
 /** An object with hooks, whose `this.model` and `this.params` are set while a loop runs; or one of `et.callbacks`. */
-export type CallbackLike = (Hooks & { model?: Model; params?: CallbackParams }) | NativeCallback;
+export type CallbackLike = (Hooks & { model?: Model; params?: CallbackParams } & ThisType<Callback>) | NativeCallback;
 
 /** The base class of callbacks: `class Stop extends et.Callback { onEpochEnd(epoch, logs) { … } }`. */
 export class Callback {
@@ -54,13 +58,32 @@ export class Callback {
 }
 export interface Callback extends Hooks {}
 
+/** The hooks that the module calls. */
+const hookNames = ['Train', 'Epoch', 'TrainBatch', 'Test', 'TestBatch', 'Predict', 'PredictBatch'].flatMap((what) => [`on${what}Begin`, `on${what}End`]);
+const olderNames = { onBatchBegin: 'onTrainBatchBegin', onBatchEnd: 'onTrainBatchEnd' } as const;
+
 /** Makes a callback of functions. */
-export const lambda = (hooks: Hooks): Callback => Object.assign(new Callback(), hooks);
+export const lambda = (hooks: Hooks & ThisType<Callback>): Callback =>
+  Object.assign(new Callback(), checkOptions(hooks, 'callbacks.lambda', [...hookNames, ...Object.keys(olderNames), 'state', 'restore']));
+
+/** Prepares an object with hooks for a loop. Throws EtudeError "value" for hooks that are no functions, or have Python's names. */
+export function prepare(callback: unknown, model: Model, where: string): void {
+  if (typeof callback !== 'object' || callback === null) return; // the module refuses it
+  const hooks = callback as Record<string, unknown> & Hooks;
+  for (const name of hookNames) {
+    const hook = hooks[name], ofPython = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    if (hook !== undefined && hook !== null && typeof hook !== 'function') fail('value', where, `${describe(hook)} as ${name} of a callback - expected a function - pass one.`);
+    if (ofPython in callback) fail('value', where, `a callback with "${ofPython}" - expected ${name} - rename it.`);
+  }
+  for (const [older, name] of Object.entries(olderNames) as [keyof typeof olderNames, keyof Hooks][])
+    if (typeof hooks[older] === 'function' && !hooks[name]) assign(callback, name, (step: number, logs: Logs) => hooks[older]?.(step, logs));
+  assign(callback, 'model', model);
+}
 
 // ---- The module's calls of hooks ----
 
-export function callHook(callback: object, hook: (...given: unknown[]) => unknown, logs: Logs, ...index: number[]): unknown {
-  return hook.call(callback, ...index, logs);
+export function callHook(callback: object, hook: ((...given: unknown[]) => unknown) | null, logs: Logs, ...index: number[]): unknown {
+  return hook?.call(callback, ...index, logs);
 }
 
 export function assign(callback: object, name: string, value: unknown): void {

@@ -1,5 +1,5 @@
 /** The base classes of losses, metrics, optimizers, … that are written in JavaScript. */
-import { nativeError } from './error.js';
+import { checkOptions, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import type { Config } from './layer.js';
 import { functionOf, linkTo, type Link } from './layer_base.js';
@@ -70,7 +70,8 @@ export abstract class CustomLoss extends Custom<native.Loss> implements native.L
   readonly #reduction: string;
 
   /** Options: its name, and how the losses of the samples become one number. */
-  constructor(given: options.LossOptions = {}) {
+  constructor(options?: options.LossOptions) {
+    const given = checkOptions(options, 'Loss');
     super('a loss', ['call'], (className, link) => module.loss_custom(className, given, link), CustomLoss.#find as Find);
     const handle = this.handle;
     this.#reduction = given.reduction ?? 'sum_over_batch_size';

@@ -1,7 +1,7 @@
 import { BatchIterator, ItemIterator, asBatch, asNamed, type BatchGenerator, type BatchLike, type DatasetElement } from './batch.js';
 import { checkOptions, describe, fail } from './error.js';
 import type { Dataset } from './etude.mjs';
-import { asLazyArray, isLazyArray, type LazyArray, type Columns } from './kinds.js';
+import { asLazyArray, isDataset, isLazyArray, type LazyArray, type Columns } from './kinds.js';
 import { free, led, module, outcome, ready } from './module.js';
 import { inNode, readFile, streamFile } from './node.js';
 import type { CsvOptions } from './options.mjs';
@@ -50,6 +50,7 @@ export const csv = (source: ByteSource, options: CsvOptions = {}): Dataset =>
 
 /** The elements of a dataset: `for await (const { x, y } of et.data.iterate(dataset))`. */
 export async function* iterate(dataset: Dataset, iteration = 0): AsyncGenerator<DatasetElement, void> {
+  if (!isDataset(dataset)) fail('value', 'data.iterate', `${describe(dataset)} - expected a Dataset - make one by et.data, such as et.data.fromTensorSlices.`);
   const iterator = dataset.iterator(iteration);
   try {
     for (let element = await next(iterator); element; element = await next(iterator)) yield element;
@@ -118,10 +119,9 @@ export interface GunzipOptions {
 }
 
 /** Expands gzipped bytes. */
-export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}, where = 'gunzip'): Promise<Uint8Array> {
+export async function gunzip(bytes: Uint8Array, options?: GunzipOptions, where = 'gunzip'): Promise<Uint8Array> {
   if (!(bytes instanceof Uint8Array)) fail('value', where, `${describe(bytes)} - expected a Uint8Array - pass one.`);
-  checkOptions(options, where);
-  const limit = options.limit ?? Math.max(100 * bytes.length, 2 ** 20);
+  const limit = checkOptions(options, where, ['limit']).limit ?? Math.max(100 * bytes.length, 2 ** 20);
   let size = 0;
   const counted = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
@@ -144,16 +144,17 @@ export async function gunzip(bytes: Uint8Array, options: GunzipOptions = {}, whe
 }
 
 /** Reads an IDX file, gzipped or not: from a URL, from a path in Node.js, or from bytes. */
-export async function readIdx(source: string | URL | Blob | Uint8Array, options: GunzipOptions = {}): Promise<Tensor> {
+export async function readIdx(source: string | URL | Blob | Uint8Array, options?: GunzipOptions): Promise<Tensor> {
   const [bytes] = await Promise.all([read(source, 'readIdx'), ready({ parts: ['data'] })]);
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
   return parseIdx(isGzip ? await gunzip(bytes, options, 'readIdx') : bytes);
 }
 
 /** The arrays in a .npz file of NumPy, by name: from a URL, from a path in Node.js, or from bytes. */
-export async function readNpz(source: string | URL | Blob | Uint8Array, options: GunzipOptions = {}): Promise<Record<string, Tensor>> {
+export async function readNpz(source: string | URL | Blob | Uint8Array, options?: GunzipOptions): Promise<Record<string, Tensor>> {
+  const { limit } = checkOptions(options, 'readNpz', ['limit']);
   const [bytes] = await Promise.all([read(source, 'readNpz'), ready({ parts: ['data', 'archives'] })]);
-  return module.parseNpz(bytes, options.limit);
+  return module.parseNpz(bytes, limit);
 }
 
 /** Images, and a label for each. */

@@ -45,18 +45,41 @@ export const retire = (member: object): void => void retired.add(member);
 /** Whether it is an object of a module that ended. */
 export const isRetired = (object: object): boolean => retired.has(object.constructor);
 
-/** Throws EtudeError "value" unless it is an object. */
-export function checkOptions(given: unknown, where: string): void {
-  if (typeof given !== 'object' || given === null) fail('value', where, `${describe(given)} - expected an object of options - pass one.`);
+/**
+ * The options; none for undefined and null. Throws EtudeError "value" unless they are an object, and, if there are `names`, for
+ * options of other names.
+ */
+export function checkOptions<Options extends object>(given: Options | null | undefined, where: string, names?: readonly string[]): Options {
+  const options = given ?? ({} as Options);
+  if (typeof options !== 'object' || Array.isArray(options)) fail('value', where, `${describe(options)} - expected an object of options - pass one, or nothing.`);
+  for (const name of names ? Object.keys(options) : [])
+    if (!names?.includes(name)) fail('value', where, `unknown option "${name}" - expected some of: ${names?.join(', ')} - check its spelling.`);
+  return options;
 }
+
+/** Options that bindings/ does not read, by their functions, for its errors. */
+const sampleWeight = 'sampleWeight', onProgress = 'onProgress';
+const others: Record<string, string> = {
+  fit: sampleWeight, evaluate: sampleWeight, trainOnBatch: sampleWeight, testOnBatch: sampleWeight,
+  'model.save': onProgress, 'model.saveWeights': onProgress, 'model.loadWeights': onProgress, 'model.load': `customObjects, ${onProgress}`,
+  summary: 'printFn', 'utils.imageDatasetFromDirectory': 'decode', 'utils.loadImg': 'decode',
+};
+/** The error of bindings/ for an unknown option, with the names of all. */
+export const withAllNames = (message: string): string =>
+  message.replace(/^\[([\w.]+)\] unknown option "[^"]*" - expected some of: /, (text, where: string) => (others[where] ? `${text}${others[where]}, ` : text));
+
+/** The functions that make objects of classes, such as et.losses.huber, and their names. */
+export const factoryNames = new WeakMap<object, string>();
+export const isClass = (value: unknown): value is { name: string } => typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 
 /** A short text for messages. */
 export function describe(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
-  if (typeof value === 'function') return `a function${value.name && ` "${value.name}"`}`;
+  if (typeof value === 'function') return factoryNames.get(value) ?? `${isClass(value) ? 'the class' : 'a function'}${value.name && ` "${value.name}"`}`;
+  if (typeof value === 'bigint') return `${value}n`;
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (typeof value !== 'object' || value === null) return String(value);
-  const name = (value.constructor as { name?: string } | undefined)?.name ?? 'object';
+  const name = (value.constructor as { name?: string } | undefined)?.name || (value as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] || 'object';
   if (name === 'Object') return `an object with ${Object.keys(value).join(', ') || 'nothing'}`;
   return `a ${name}${isRetired(value) ? ' made before et.reload()' : ''}`;
 }

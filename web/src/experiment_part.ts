@@ -19,8 +19,3 @@ export async function loadExperiment(...others: Part[]): Promise<void> {
 export function checkFiles(where: string): void {
   if (!hostFiles()) fail('io', where, 'no file system is available - expected files that openFiles opened - open them first: await et.openFiles(\'my page\').');
 }
-
-/** Throws EtudeError "value" for options of other names. */
-export function checkNames(given: object, names: readonly string[], where: string): void {
-  for (const name of Object.keys(given)) if (!names.includes(name)) fail('value', where, `unknown option "${name}" - expected some of: ${names.join(', ')} - check its spelling.`);
-}

@@ -1,5 +1,5 @@
 /** Images in files: et.utils.loadImg and et.utils.imageDatasetFromDirectory. */
-import { describe, fail } from './error.js';
+import { checkOptions, describe, fail } from './error.js';
 import type { Dataset } from './etude.mjs';
 import { hostFiles, module, ready } from './module.js';
 import { inNode, optionalPackage, readFile } from './node.js';
@@ -87,8 +87,8 @@ async function pixelsOf(path: string, decode: DecodeImage, where: string): Promi
  * The image in a file: float32 [height, width, channels], from 0 to 255. In Node.js the package sharp decodes it, which
  * you install; elsewhere, or for other formats, pass a function `decode`.
  */
-export async function loadImg(path: string, { decode, ...others }: LoadImgOptions = {}): Promise<Tensor> {
-  const where = 'utils.loadImg';
+export async function loadImg(path: string, options?: LoadImgOptions): Promise<Tensor> {
+  const where = 'utils.loadImg', { decode, ...others } = checkOptions(options, where);
   const pixels = await pixelsOf(path, decode ?? (await decoderOf(where)), where);
   await ready({ parts: ['data'] });
   return module.utils_loadImg(pixels, others);
@@ -101,8 +101,8 @@ export async function loadImg(path: string, { decode, ...others }: LoadImgOption
  */
 export function imageDatasetFromDirectory(directory: string, options: ImageDatasetOptions & { subset: 'both' }): [ImageDataset, ImageDataset];
 export function imageDatasetFromDirectory(directory: string, options?: ImageDatasetOptions): ImageDataset;
-export function imageDatasetFromDirectory(directory: string, { decode, labels, ...others }: ImageDatasetOptions = {}): ImageDataset | [ImageDataset, ImageDataset] {
-  const where = 'utils.imageDatasetFromDirectory';
+export function imageDatasetFromDirectory(directory: string, options?: ImageDatasetOptions): ImageDataset | [ImageDataset, ImageDataset] {
+  const where = 'utils.imageDatasetFromDirectory', { decode, labels, ...others } = checkOptions(options, where);
   let decoder: Promise<DecodeImage> | undefined;
   const read = async (path: string) => pixelsOf(path, decode ?? (await (decoder ??= decoderOf(where))), where);
   const given = labels === null ? { ...others, labelMode: null } : Array.isArray(labels) ? { ...others, labels: [...(labels as number[])] } : others;

@@ -54,7 +54,7 @@ export type { NamedSymbols } from './layer_base.js';
 export type { Nested } from './nested.js';
 export { configure, ready, reload, variant, type ReadyOptions } from './module.js';
 export type { HttpPost } from './network.js';
-export { Model, type LayerLike } from './model.js';
+export { Model, type AnyLayer, type LayerLike } from './model.js';
 export type {
   BatchOptions,
   CompileOptions,

@@ -19,6 +19,12 @@ export interface SequenceLike {
   onEpochEnd?(): void | Promise<void>;
 }
 
+/** Throws EtudeError "value" unless these are lists. */
+function checkLists(where: string, lists: Record<string, unknown>): void {
+  for (const [name, list] of Object.entries(lists))
+    if (typeof (list as ArrayLike<number> | null | undefined)?.length !== 'number') fail('value', where, `${describe(list)} as ${name} - expected an array of numbers - pass one.`);
+}
+
 /** A sparse matrix in compressed rows: row r has values[rowSplits[r]] …, in the columns at the same positions. */
 export class CsrMatrix {
   constructor(
@@ -26,7 +32,9 @@ export class CsrMatrix {
     readonly values: TensorLike,
     readonly columnOf: ArrayLike<number>,
     readonly rowSplits: ArrayLike<number>,
-  ) {}
+  ) {
+    checkLists('CsrMatrix', { columnOf, rowSplits });
+  }
 }
 
 /** Rows of different lengths: row r is values[rowSplits[r]] …; batches are padded and have a mask. */
@@ -34,7 +42,9 @@ export class RaggedTensor {
   constructor(
     readonly values: TensorLike,
     readonly rowSplits: ArrayLike<number>,
-  ) {}
+  ) {
+    checkLists('RaggedTensor', { rowSplits });
+  }
 }
 
 /** The context in which a dataset is created and read. */
@@ -77,7 +87,7 @@ interface Group {
 }
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-const isDataset = (value: unknown): value is Dataset => isObject(value) && value.constructor?.name === 'Dataset' && 'cardinality' in value;
+export const isDataset = (value: unknown): value is Dataset => isObject(value) && value.constructor?.name === 'Dataset' && 'cardinality' in value;
 const isSequence = (value: unknown): value is SequenceLike => isObject(value) && 'getItem' in value && 'length' in value;
 export const isLazyArray = (value: unknown): value is LazyArray =>
   isObject(value) && !(value instanceof Tensor) && !ArrayBuffer.isView(value) && 'shape' in value && 'dtype' in value && 'slice' in value;

@@ -56,9 +56,9 @@ export abstract class Layer extends LayerBase {
   readonly #dtype: string;
 
   /** Options: its name, dtype and whether it is trained. */
-  constructor(given: options.CustomLayerOptions = {}) {
+  constructor(options?: options.CustomLayerOptions) {
     super();
-    checkOptions(given, 'Layer');
+    const given = checkOptions(options, 'Layer');
     const { className, name } = this.constructor as { className?: string; name: string };
     const handle = module.layer_custom(className ?? (name || 'Layer'), given, linkTo<Layer>(this, Layer.#find), false) as native.Layer;
     this.handle = handle;

@@ -1,3 +1,4 @@
+import { refuseMore } from './apply.js';
 import { fail, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import type { LayerLike } from './model.js';
@@ -69,13 +70,17 @@ export abstract class LayerBase {
   abstract readonly handle: native.Layer;
 
   /** Describes a model of which this is a layer. Outputs by name are an object: `apply<et.NamedSymbols>(x)`. */
-  apply<Output extends Symbols = native.SymbolicTensor>(inputs: Symbols): Output {
+  apply<Output extends Symbols = native.SymbolicTensor>(inputs: Symbols): Output;
+  apply(inputs: Symbols, ...others: unknown[]): Symbols {
+    refuseMore(others, 'apply');
     const outputs = this.applyAll(inputs);
     const keys = this.handle.outputKeys;
-    return (keys.length ? pack(keys, outputs) : only(outputs, 'apply', 'applyAll')) as Output;
+    return keys.length ? pack(keys, outputs) : only(outputs, 'apply', 'applyAll');
   }
   /** The same for several outputs: one for each. */
-  applyAll(inputs: Symbols): native.SymbolicTensor[] {
+  applyAll(inputs: Symbols): native.SymbolicTensor[];
+  applyAll(inputs: Symbols, ...others: unknown[]): native.SymbolicTensor[] {
+    refuseMore(others, 'applyAll');
     return module.layer_applyAll(this as unknown as LayerLike, inputs);
   }
 

@@ -6,7 +6,7 @@ import { Model } from './model.js';
 import { module } from './module.js';
 import type * as options from './options.mjs';
 import { withCustomObjects, type CustomObjects } from './registry.js';
-import { checkProgress, loadFrom, pathIn, type Loaded, type ModelSource, type Progress, type ProgressOptions } from './sources.js';
+import { withProgress, loadFrom, pathIn, type Loaded, type ModelSource, type Progress, type ProgressOptions } from './sources.js';
 
 /** Options of `modelFromJson`. */
 export interface ModelFromJsonOptions {
@@ -26,8 +26,8 @@ export function loadModel(source: ModelSource, options?: LoadModelOptions): Prom
  * It is compiled, with its optimizer's state unless it is of TensorFlow.js; or not, if compile is false.
  */
 export function loadModel<Path extends string>(path: Path, options?: LoadModelOptions): Loaded<Path, Model>;
-export function loadModel(source: string | ModelSource, { customObjects, onProgress, ...options }: LoadModelOptions = {}): Model | Promise<Model> {
-  checkProgress(onProgress, 'loadModel');
+export function loadModel(source: string | ModelSource, given?: LoadModelOptions): Model | Promise<Model> {
+  const { customObjects, onProgress, ...options } = withProgress(given, 'loadModel');
   const within: Within = (work) => withCustomObjects(customObjects, work);
   const path = pathIn(source, 'loadModel');
   if (path !== undefined) return new Model(() => within(() => module.model_load(path, options, onProgress)), {});
@@ -50,8 +50,7 @@ export function loadStringLayers(source: string | ModelSource): Record<string, n
  * A model from the description of toJson, of Keras, or of the model.json of a TensorFlow.js layers model, with new weights.
  * It is compiled if the description says how.
  */
-export function modelFromJson(text: string, options: ModelFromJsonOptions = {}): Model {
-  checkOptions(options, 'modelFromJson');
-  const { customObjects } = options;
+export function modelFromJson(text: string, options?: ModelFromJsonOptions): Model {
+  const { customObjects } = checkOptions(options, 'modelFromJson', ['customObjects']);
   return new Model(() => withCustomObjects(customObjects, () => module.model_fromJson(text)), {});
 }

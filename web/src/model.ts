@@ -1,6 +1,6 @@
 import { BatchIterator, type BatchGenerator } from './batch.js';
-import { assign, type CallbackLike } from './callback.js';
-import { fail } from './error.js';
+import { prepare, type CallbackLike } from './callback.js';
+import { checkOptions, describe, factoryNames, fail, isClass, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import { Executions, type PredictFunction, type TrainFunction } from './execution.js';
 import { givesBatches, isColumns, isLazyArray, lastEpochEnd, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
@@ -11,10 +11,10 @@ import { addReplaced } from './model_class.js';
 import type { BatchOptions, CompileOptions, EvaluateOptions, ExplainOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SaveOptions, SaveProgressOptions, SummaryOptions } from './model_options.js';
 import { host, led, module, ready } from './module.js';
 import type * as options from './options.mjs';
-import { pack, type Nested } from './nested.js';
+import { mapped, pack, type Nested } from './nested.js';
 import { PredictionStream, only } from './predictions.js';
 import type { RnnCell } from './rnn_cell.js';
-import { checkProgress, loadFrom, pathIn, type Loaded, type ModelHandler, type ModelSource, type Progress } from './sources.js';
+import { loadFrom, pathIn, withProgress, type Loaded, type ModelHandler, type ModelSource } from './sources.js';
 import { defaultVerbose } from './stdout.js';
 import { bytesOf, download, saveTo, writeTo, type FileFormat, type SyncFile } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
@@ -22,6 +22,12 @@ import type { StepData, StepLogs, Value } from './value.js';
 
 /** The layers of a model, which may be models too. */
 export type LayerLike = native.Layer | Layer | RnnCell | Model;
+/** A layer of a model, of which the type does not tell which: its `call` accepts what it does. */
+export type AnyLayer = LayerLike & { call(x: any, training?: any): any };
+/** T, which a call does not infer from where its result is used. */
+type Exactly<T> = [T][T extends unknown ? 0 : never];
+/** As the type parameters of `call`, it lets a class that overrides a step have more precise types. */
+type AnyStepData = StepData<any, any>;
 type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**
@@ -104,11 +110,11 @@ export class Model extends LayerBase {
   }
 
   /** A class may define it: the step of fit, which returns logs. */
-  trainStep?(data: StepData): StepLogs;
+  trainStep?(data: AnyStepData): StepLogs;
   /** A class may define it: the step of evaluate, which returns logs. */
-  testStep?(data: StepData): StepLogs;
+  testStep?(data: AnyStepData): StepLogs;
   /** A class may define it: the step of predict, which returns outputs. */
-  predictStep?(data: StepData): Nested<Value>;
+  predictStep?(data: AnyStepData): Nested<Value>;
 
   static #find(this: void, model: Model, step: string): unknown {
     const given = model.#steps[step as keyof options.SequentialOptions];
@@ -116,15 +122,18 @@ export class Model extends LayerBase {
   }
 
   /** Configures the training. Keeps the weights. */
-  compile(options: CompileOptions = {}): void {
-    module.compile(this.handle, options);
+  compile(options?: CompileOptions): void {
+    const given: Record<string, unknown> = { ...checkOptions(options, 'compile') };
+    for (const name of ['optimizer', 'loss', 'metrics', 'weightedMetrics'])
+      if (name in given) given[name] = mapped(given[name], (each) => called(each, name));
+    module.compile(this.handle, given);
   }
 
   /** Trains, on arrays, a dataset, a generator of batches or a sequence. One loop of a model at a time. */
   fit(x: ColumnGroup, y?: ColumnGroup, options?: FitOptions): Promise<History>;
   fit(data: Source, options?: FitOptions): Promise<History>;
   async fit(...given: Given<FitOptions>): Promise<History> {
-    const [data, options] = this.#arguments(given);
+    const [data, options] = this.#arguments(given, 'fit');
     const { validationData } = options;
     const begun = isFunction(data) ? await ofEpochs(data) : data;
     const all = isFunction(validationData) ? { ...options, validationData: await ofEpochs(validationData) } : options;
@@ -139,7 +148,7 @@ export class Model extends LayerBase {
   evaluate(x: ColumnGroup, y?: ColumnGroup, options?: EvaluateOptions): Promise<number | number[]>;
   evaluate(data: Source, options?: EvaluateOptions): Promise<number | number[]>;
   async evaluate(...given: Given<EvaluateOptions>): Promise<Figures> {
-    const [data, options] = this.#arguments(given);
+    const [data, options] = this.#arguments(given, 'evaluate');
     const figures = await led(() => module.evaluate(this.handle, data, options));
     await lastEpochEnd(data);
     return this.#alive(figures);
@@ -149,27 +158,27 @@ export class Model extends LayerBase {
    * The outputs for all rows of x, concatenated along the first axis: a Tensor, or lists and objects of them if the
    * model's outputs are an object, or nested: `predict<Record<string, Tensor>>(x)`.
    */
-  async predict<Output extends Nested<Tensor> = Tensor>(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Output> {
+  async predict<Output extends Nested<Tensor> = Tensor>(x: ColumnGroup | Source, options?: PredictOptions): Promise<Output> {
     return this.#only(await this.predictOutputs(x, options), 'predict', 'predictOutputs') as Output;
   }
   /** The same for a model of several outputs: a Tensor for each. */
-  async predictOutputs(x: ColumnGroup | Source, options: PredictOptions = {}): Promise<Tensor[]> {
-    const [data, rest] = this.#arguments([x, undefined, options]);
+  async predictOutputs(x: ColumnGroup | Source, options?: PredictOptions): Promise<Tensor[]> {
+    const [data, rest] = this.#arguments([x, undefined, options], 'predict');
     const outputs = await led(() => module.predict(this.handle, data, rest));
     await lastEpochEnd(data);
     return this.#alive(outputs);
   }
 
   /** The same, batch by batch, so that the rows need not fit into memory. */
-  predictStream<Output extends Nested<Tensor> = Tensor>(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Output> {
+  predictStream<Output extends Nested<Tensor> = Tensor>(x: ColumnGroup | Source, options?: PredictOptions): PredictionStream<Output> {
     return new PredictionStream(this.#predictions(x, options), (outputs) => this.#only(outputs, 'predictStream', 'predictOutputsStream') as Output, () => lastEpochEnd(x));
   }
-  predictOutputsStream(x: ColumnGroup | Source, options: PredictOptions = {}): PredictionStream<Tensor[]> {
+  predictOutputsStream(x: ColumnGroup | Source, options?: PredictOptions): PredictionStream<Tensor[]> {
     return new PredictionStream(this.#predictions(x, options), (outputs) => outputs, () => lastEpochEnd(x));
   }
-  #predictions(x: ColumnGroup | Source, options: PredictOptions) {
+  #predictions(x: ColumnGroup | Source, options: PredictOptions | undefined) {
     return () => {
-      const [data, rest] = this.#arguments([x, undefined, options]);
+      const [data, rest] = this.#arguments([x, undefined, options], 'predictStream');
       return module.predict_stream(this.handle, data, rest);
     };
   }
@@ -177,14 +186,16 @@ export class Model extends LayerBase {
   /** One training step on one batch. */
   trainOnBatch(x: ColumnGroup, y: ColumnGroup | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
   trainOnBatch(x: ColumnGroup, y?: ColumnGroup, options?: BatchOptions): number | number[];
-  trainOnBatch(x: ColumnGroup, y?: ColumnGroup, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+  trainOnBatch(x: ColumnGroup, y?: ColumnGroup, given?: BatchOptions): Figures {
+    const { sampleWeight, ...options } = checkOptions(given, 'trainOnBatch');
     this.#executions.refuseSingle('makeTrainFunction', this.#steps.makeTrainFunction, 'trainOnBatch', 'fit');
     return module.trainOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
   /** Loss and metrics of one batch. */
   testOnBatch(x: ColumnGroup, y: ColumnGroup | undefined, options: BatchOptions & { returnDict: true }): Record<string, number>;
   testOnBatch(x: ColumnGroup, y?: ColumnGroup, options?: BatchOptions): number | number[];
-  testOnBatch(x: ColumnGroup, y?: ColumnGroup, { sampleWeight, ...options }: BatchOptions = {}): Figures {
+  testOnBatch(x: ColumnGroup, y?: ColumnGroup, given?: BatchOptions): Figures {
+    const { sampleWeight, ...options } = checkOptions(given, 'testOnBatch');
     this.#executions.refuseSingle('makeTestFunction', this.#steps.makeTestFunction, 'testOnBatch', 'evaluate');
     return module.testOnBatch(this.handle, { x, y, sampleWeight } as Columns, options);
   }
@@ -202,9 +213,9 @@ export class Model extends LayerBase {
    * The outputs of the model for a Value within a step, or for data outside; for several inputs lists and objects.
    * Several outputs are a list, `call<Tensor[]>(x)`, or an object, `call<Record<string, Tensor>>(x)`.
    */
-  call(x: Nested<Value>, training?: boolean): Value;
-  call(x: Nested<TensorLike>, training?: boolean): Tensor;
-  call<Outputs extends Nested<Value> | Nested<Tensor>>(x: Nested<Value> | Nested<TensorLike>, training?: boolean): Outputs;
+  call<Output extends Nested<Value> = Value, Input extends Nested<Value> = Nested<Value>>(x: Input, training?: boolean): Exactly<Output>;
+  call<Output extends Nested<Tensor> = Tensor, Input extends Nested<TensorLike> = Nested<TensorLike>>(x: Input, training?: boolean): Exactly<Output>;
+  call<Output extends Nested<Value> | Nested<Tensor>, Input extends Nested<Value> | Nested<TensorLike> = Nested<Value> | Nested<TensorLike>>(x: Input, training?: boolean): Exactly<Output>;
   call(x: Nested<Value> | Nested<TensorLike>, training = false): Nested<Value> | Nested<Tensor> {
     return this.handle.call(x as Value, training) as Value | Tensor;
   }
@@ -217,11 +228,11 @@ export class Model extends LayerBase {
     module.addMetric(this.handle, value, name);
   }
   /** Within a step: the reduced loss of a batch. */
-  computeLoss(data: StepData, yPred: Nested<Value>): Value {
+  computeLoss(data: AnyStepData, yPred: Nested<Value>): Value {
     return module.computeLoss(this.handle, data, yPred);
   }
   /** Within a step: updates loss and metrics and returns their current values: the result of trainStep. */
-  computeMetrics(data: StepData, yPred: Nested<Value>, loss?: Value): StepLogs {
+  computeMetrics(data: AnyStepData, yPred: Nested<Value>, loss?: Value): StepLogs {
     return module.computeMetrics(this.handle, data, yPred, loss);
   }
 
@@ -264,8 +275,8 @@ export class Model extends LayerBase {
   get compiled(): boolean {
     return module.model_compiled(this.handle);
   }
-  get layers(): LayerLike[] {
-    return module.model_layers(this.handle);
+  get layers(): AnyLayer[] {
+    return module.model_layers(this.handle) as AnyLayer[];
   }
   get optimizer(): native.Optimizer {
     return module.model_optimizer(this.handle);
@@ -324,8 +335,8 @@ export class Model extends LayerBase {
     module.model_setStopPredicting(this.handle, stop);
   }
 
-  getLayer(nameOrIndex: string | number): LayerLike {
-    return module.getLayer(this.handle, nameOrIndex);
+  getLayer(nameOrIndex: string | number): AnyLayer {
+    return module.getLayer(this.handle, nameOrIndex) as AnyLayer;
   }
   /**
    * Saves the model, its compile options and its optimizer's state to a folder, or to a file for Keras if the name ends with
@@ -336,37 +347,34 @@ export class Model extends LayerBase {
   save(path: string, options?: SaveOptions): void;
   /** Passes the model in the form of TensorFlow.js, and the options, to `handler.save`, and returns its result. */
   save(handler: ModelHandler, options?: SaveOptions): Promise<unknown>;
-  save(target: string | ModelHandler, { onProgress, ...options }: SaveOptions = {}): void | Promise<unknown> {
-    checkProgress(onProgress, 'Model.save');
+  save(target: string | ModelHandler, given?: SaveOptions): void | Promise<unknown> {
+    const { onProgress, ...options } = withProgress(given, 'Model.save');
     if (typeof target === 'object' && target) return saveTo(target, options, (path, files) => module.model_save(this.handle, path, options, files, onProgress));
     module.model_save(this.handle, target, options, undefined, onProgress);
   }
   /** Saves the weights alone, to a file whose name ends with .safetensors, with .npz for NumPy, or with .weights.h5 for Keras. */
-  saveWeights(path: string, { onProgress, ...options }: SaveOptions = {}): void {
-    checkProgress(onProgress, 'saveWeights');
-    module.model_saveWeights(this.handle, path, options, undefined, onProgress);
+  saveWeights(path: string, options?: SaveOptions): void {
+    const { onProgress, ...others } = withProgress(options, 'saveWeights');
+    module.model_saveWeights(this.handle, path, others, undefined, onProgress);
   }
   /** The bytes of a file of the model, in the format "keras", or of its weights, in one of the others. */
-  toBytes(format: FileFormat = 'keras', { onProgress }: SaveProgressOptions = {}): Promise<Uint8Array> {
-    checkProgress(onProgress, 'toBytes');
-    return bytesOf(format, this.#writer(onProgress));
+  toBytes(format: FileFormat = 'keras', options?: SaveProgressOptions): Promise<Uint8Array> {
+    return bytesOf(format, this.#writer(options, 'toBytes'));
   }
   /**
    * Writes the bytes of toBytes to a file, such as one of the origin private file system. In a worker they go there piece by
    * piece, with one weight in memory; elsewhere, and for a file of showSaveFilePicker, they are in memory first. What is in the
    * file is lost when that begins.
    */
-  writeTo(handle: FileSystemFileHandle | SyncFile, format: FileFormat = 'keras', { onProgress }: SaveProgressOptions = {}): Promise<void> {
-    checkProgress(onProgress, 'writeTo');
-    return writeTo(handle, format, this.#writer(onProgress));
+  writeTo(handle: FileSystemFileHandle | SyncFile, format: FileFormat = 'keras', options?: SaveProgressOptions): Promise<void> {
+    return writeTo(handle, format, this.#writer(options, 'writeTo'));
   }
   /**
    * Lets the browser download a file, as save or saveWeights write by such a name: with a name that ends with .json, also
    * the files of weights. In a page only.
    */
-  download(name = 'model.keras', { onProgress }: SaveProgressOptions = {}): Promise<void> {
-    checkProgress(onProgress, 'download');
-    return download(name, this.#writer(onProgress));
+  download(name = 'model.keras', options?: SaveProgressOptions): Promise<void> {
+    return download(name, this.#writer(options, 'download'));
   }
   /**
    * Loads the weights alone, from a file that saveWeights wrote or from one of another library: safetensors, arrays of
@@ -377,8 +385,8 @@ export class Model extends LayerBase {
    */
   loadWeights(source: ModelSource, options?: LoadWeightsOptions): Promise<void>;
   loadWeights<Path extends string>(path: Path, options?: LoadWeightsOptions): Loaded<Path, void>;
-  loadWeights(source: string | ModelSource, { onProgress, ...options }: LoadWeightsOptions = {}): void | Promise<void> {
-    checkProgress(onProgress, 'loadWeights');
+  loadWeights(source: string | ModelSource, given?: LoadWeightsOptions): void | Promise<void> {
+    const { onProgress, ...options } = withProgress(given, 'loadWeights');
     const path = pathIn(source, 'loadWeights');
     if (path !== undefined) return module.model_loadWeights(this.handle, path, options, onProgress);
     return loadFrom(source, 'loadWeights', onProgress, (path, files, progress) => module.model_loadWeightsTask(this.handle, path, options, files, progress) as Promise<void>);
@@ -392,8 +400,9 @@ export class Model extends LayerBase {
     module.build(this.handle, inputShape);
   }
   /** Prints layers, output shapes and parameters, in the format of Keras: to stdout, or through printFn. */
-  summary({ printFn, ...options }: SummaryOptions = {}): void {
-    module.summary(this.handle, options, printFn);
+  summary(options?: SummaryOptions): void {
+    const { printFn, ...others } = checkOptions(options, 'summary');
+    module.summary(this.handle, others, printFn);
   }
   /**
    * The compiled step of fit, or that of evaluate or predict if fit has not run: each instruction with the ops fused
@@ -404,19 +413,23 @@ export class Model extends LayerBase {
   }
 
   /** The data and options of a loop; sets the model of callbacks. */
-  #arguments<Options extends LoopOptions>(given: Given<Options>): [DataLike, Options] {
+  #arguments<Options extends LoopOptions>(given: Given<Options>, where: string): [DataLike, Options] {
     const [first, second, third] = given;
     const isSource = givesBatches(first) || isColumns(first);
-    const { sampleWeight, ...rest } = ((isSource ? second : third) ?? third ?? {}) as LoopOptions;
-    if (isSource) refuseTargets(second, sampleWeight);
+    const options = ((isSource ? second : third) ?? third) as LoopOptions | undefined;
+    if (isSource) refuseTargets(second, options?.sampleWeight);
+    const { sampleWeight, ...rest } = checkOptions(options, where);
     const data = isSource ? (first as Source) : ({ x: first, y: second, sampleWeight } as Columns);
-    for (const callback of Array.isArray(rest.callbacks) ? rest.callbacks : []) assign(callback, 'model', this);
+    for (const callback of Array.isArray(rest.callbacks) ? rest.callbacks : []) prepare(callback, this, where);
     return [data, { ...rest, verbose: rest.verbose ?? defaultVerbose } as LoopOptions as Options];
   }
 
   /** Writes a file of the model, or of its weights. */
-  readonly #writer = (onProgress?: Progress) => (path: string, files: Files, weights: boolean) =>
-    weights ? module.model_saveWeights(this.handle, path, {}, files, onProgress) : module.model_save(this.handle, path, {}, files, onProgress);
+  #writer(given: SaveProgressOptions | undefined, where: string) {
+    const { onProgress } = withProgress(given, where, ['onProgress']);
+    return (path: string, files: Files, weights: boolean) =>
+      weights ? module.model_saveWeights(this.handle, path, {}, files, onProgress) : module.model_save(this.handle, path, {}, files, onProgress);
+  }
 
   /** The only output; several by name as lists and objects. */
   #only(outputs: Tensor[], where: string, several: string): Nested<Tensor> {
@@ -443,6 +456,13 @@ const isFunction = (data: unknown): data is () => BatchGenerator => typeof data 
 async function ofEpochs(make: () => BatchGenerator): Promise<native.Dataset> {
   await ready({ parts: ['data'] });
   return module.data_fromIterators(() => new BatchIterator(make()));
+}
+
+/** What a factory makes without options, if it was passed without a call, as in Keras; anything else itself, but no class. */
+function called(given: unknown, name: string): unknown {
+  if (factoryNames.has(given as object)) return (given as () => unknown)();
+  if (isClass(given)) throw nativeError(`[compile] ${describe(given)} as ${name} - expected an object of it - write new ${given.name}().`, 'value');
+  return given;
 }
 
 /** Data that consists of batches includes targets and weights. */

@@ -36,8 +36,9 @@ export const inputLayer = (options: options.InputOptions): native.Layer => modul
  * A sequence of layers, built on the first batch; or at once, if it begins with `et.input({ shape })` or an inputLayer.
  * Options may include steps in JavaScript.
  */
-export function sequential(layers: (LayerLike | native.SymbolicTensor)[] = [], options: options.SequentialOptions & ThisType<Model> = {}): Model {
-  return new Model((link) => module.model_sequential(layers, options, link), options);
+export function sequential(layers: (LayerLike | native.SymbolicTensor)[] = [], options?: options.SequentialOptions & ThisType<Model>): Model {
+  const given = checkOptions(options, 'sequential');
+  return new Model((link) => module.model_sequential(layers, given, link), given);
 }
 
 /**
@@ -54,6 +55,7 @@ export function sequential(layers: (LayerLike | native.SymbolicTensor)[] = [], o
  * it.
  */
 export function model(options: (options.FunctionalOptions | options.ModelOptions) & ThisType<Model>): Model {
+  if (!options) fail('value', 'model', `${describe(options)} - expected an object of options - pass one such as { inputs, outputs }.`);
   checkOptions(options, 'model');
   if ('inputs' in options) return new Model((link) => module.model_functional(options, link), options);
   return new Model((link) => module.model_free(options as options.ModelOptions, link), options);

@@ -1,8 +1,9 @@
 /** The WebAssembly module: loaded on first use in Node.js, by `await et.ready()` in a page. */
+import { checkApplied } from './apply.js';
 import { asBatch, itemsOf } from './batch.js';
 import { builds, isLite } from './builds.mjs';
 import { assign, callHook, changedLogs, restoreState, stateOf } from './callback.js';
-import { EtudeError, checkOptions, describe, fail, isRetired, isThrown, nativeError } from './error.js';
+import { EtudeError, checkOptions, describe, factoryNames, fail, isRetired, isThrown, nativeError, withAllNames } from './error.js';
 import type { MainModule, PreprocessingLayer, SymbolicTensor } from './etude.mjs';
 import { asFile, type Files } from './files.js';
 import { asData } from './kinds.js';
@@ -17,7 +18,7 @@ import { isTerminal, write } from './stdout.js';
 import { systemFiles } from './system_files.js';
 import { Tensor, copyOf, tensor } from './tensor.js';
 import { nextTurn } from './turn.js';
-import { Value } from './value.js';
+import { Value, refuseNumber } from './value.js';
 import { choose, type Variant } from './variant.js';
 
 /** The functions and classes that bindings/ uses by these names; each life adds its own. */
@@ -42,7 +43,7 @@ export const host: Record<string, unknown> = {
   isTerminal,
   isThrown,
   itemsOf,
-  nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(message.replace(/^\[(Dataset\.)?[a-z_.0-9]+/, place), kind),
+  nativeError: (message: string, kind: Parameters<typeof nativeError>[1]) => nativeError(withAllNames(message.replace(/^\[(Dataset\.)?[a-z_.0-9]+/, place)), kind),
   nextTurn,
   outcome: (promise: Promise<unknown>) => outcome(promise),
   pack,
@@ -91,10 +92,7 @@ let files: Files | undefined;
  * before et.reload().
  */
 export function configure(given: Configuration): void {
-  checkOptions(given, 'configure');
-  const { wasm, parts, build, threads, ...others } = given;
-  for (const name of Object.keys(others))
-    fail('value', 'configure', `unknown option "${name}" - expected some of: wasm, parts, build, threads - check its spelling.`);
+  const { wasm, parts, build, threads } = checkOptions(given, 'configure', ['wasm', 'parts', 'build', 'threads']);
   if (loading || (life && !life.host.over()))
     fail('state', 'configure', 'the module is loaded already - expected a call before that - call configure() before et.ready() and before all other calls.');
   if (build !== undefined) choose(build, true);
@@ -107,9 +105,8 @@ export function configure(given: Configuration): void {
  * other calls; Node.js need not, and loads a part when it is first used. Functions that return a promise load their part
  * themselves.
  */
-export async function ready(options: ReadyOptions = {}): Promise<void> {
-  const { parts: given, ...others } = options;
-  for (const name of Object.keys(others)) fail('value', 'ready', `unknown option "${name}" - expected only "parts" - check its spelling.`);
+export async function ready(options?: ReadyOptions): Promise<void> {
+  const { parts: given } = checkOptions(options, 'ready', ['parts']);
   const asked = [...new Set(checkParts(given ?? []).flatMap(withCalled))];
   for (const part of asked) wanted.add(part);
   if (module === unloaded) {
@@ -229,6 +226,8 @@ function begin(begun: Life, build: Variant, ofBuild: Parts, started: MainModule)
   begun.module = module = started;
   variant = build;
   parts = ofBuild;
+  checkApplied((module.Layer as unknown as { prototype: Parameters<typeof checkApplied>[0] }).prototype);
+  for (const name of ['SymbolicTensor', 'Variable'] as const) Object.assign((module[name] as unknown as { prototype: object }).prototype, { [Symbol.toPrimitive]: () => refuseNumber(name) });
   if (!isLite) {
     module.setHostTransport(post);
     loadForAdapt((module.PreprocessingLayer as unknown as { prototype: PreprocessingLayer }).prototype, ofBuild);
@@ -291,12 +290,16 @@ type Bound = ((...given: unknown[]) => unknown) & { readonly argCount: number };
 /** The same function, for which further arguments are an error, unless Array.map passes them. */
 const strict = (name: string, member: Bound) => (...given: unknown[]) => {
   const surplus = given.slice(member.argCount).some((each) => each !== undefined);
-  const isMapped = given.length === 3 && Array.isArray(given[2]) && given[2][given[1] as number] === given[0];
+  const isMapped = given.length === 3 && Array.isArray(given[2]) && typeof given[1] === 'number' && given[2][given[1]] === given[0];
   if (surplus && !isMapped) throw nativeError(`[${name}] ${given.length} arguments - expected at most ${member.argCount} - remove the others.`, 'value');
   return member(...(isMapped ? given.slice(0, 1) : given));
 };
 const factoriesOf = (name: string) =>
-  (module.classes(name) as string[]).map((key) => [key, (options?: unknown) => module.make(name, key, options)]);
+  (module.classes(name) as string[]).map((key) => {
+    const make = (options?: unknown) => module.make(name, key, options);
+    factoryNames.set(make, `et.${name}.${key} without a call`);
+    return [key, make];
+  });
 
 /** An object whose members are looked up on use; `others` are additional members, and so are `hidden` ones, which Object.keys omits. */
 const lookedUp = <Members extends object>(entries: () => unknown[][], others: object = {}, hidden: object = {}) => {

@@ -22,6 +22,13 @@ const isPlain = (value: unknown): value is Record<string, unknown> =>
 /** Whether it is an array whose rows are provided on demand, which may be a plain object. */
 const isLazy = (value: object) => 'shape' in value && 'dtype' in value && 'slice' in value;
 
+/** Throws EtudeError "data" for what postMessage and structuredClone make of a Tensor. */
+export function refuseClone(value: unknown): void {
+  const { data, shape, dtype } = value as Record<string, unknown>;
+  if (ArrayBuffer.isView(data) && Array.isArray(shape) && typeof dtype === 'string')
+    throw nativeError('[tensor] a Tensor without its class, as postMessage and structuredClone make it - expected a Tensor - rebuild it by et.tensor(data, shape).', 'data');
+}
+
 /** Throws Error(value) for lists and objects that are nested too deep, for example because one contains itself. */
 function notTooDeep(depth: number): true {
   if (depth > 100) fail('value', 'nested', 'lists and objects nested more than 100 deep - expected at most 100 - check whether one contains itself.');
@@ -52,6 +59,16 @@ export function copied(value: unknown, depth = 0): unknown {
   return value;
 }
 
+/** Nested lists and objects of the results of `make`. */
+export function mapped(value: unknown, make: (each: unknown) => unknown, depth = 0): unknown {
+  notTooDeep(depth);
+  if (Array.isArray(value)) {
+    notLonger(value.length, 1e6);
+    return value.map((each) => mapped(each, make, depth + 1));
+  }
+  return isPlain(value) ? Object.fromEntries(Object.entries(value).map(([key, each]) => [key, mapped(each, make, depth + 1)])) : make(value);
+}
+
 /** The values in nested lists and objects. Of empty ones inside others they are the values. */
 export function flatten(value: unknown, isList: (value: unknown) => value is unknown[] = Array.isArray): Flat {
   const names: string[] = [];
@@ -61,6 +78,7 @@ export function flatten(value: unknown, isList: (value: unknown) => value is unk
     const inside = (part: string | number) => (depth ? `${path}/${part}` : `${part}`);
     if (Array.isArray(each)) notLonger(each.length, 2 ** 27); // longer ones are sparse: isList would visit each index
     const dict = isPlain(each) && !isLazy(each) ? Object.keys(each).sort() : undefined;
+    if (dict) refuseClone(each);
     const count = dict?.length ?? (isList(each) ? each.length : -1);
     if (depth ? count < 1 : count < 0) {
       names.push(path);

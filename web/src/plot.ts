@@ -1,5 +1,5 @@
 /** Pictures of models. */
-import { fail } from './error.js';
+import { checkOptions, fail } from './error.js';
 import type { Model } from './model.js';
 import { modelToDot } from './models.js';
 import { ready } from './module.js';
@@ -33,7 +33,8 @@ async function installedViz(): Promise<Viz> {
  * Draws a model, by Graphviz in the package @viz-js/viz, which you install. Returns the SVG, and writes it to `toFile`. For
  * a file .dot or .gv both are the text of modelToDot. Names of layers are shown only on request.
  */
-export async function plotModel(model: Model, { toFile, viz, ...others }: PlotModelOptions = {}): Promise<string> {
+export async function plotModel(model: Model, options?: PlotModelOptions): Promise<string> {
+  const { toFile, viz, ...others } = checkOptions(options, where);
   const format = toFile === undefined ? 'svg' : /\.(svg|dot|gv)$/i.exec(toFile)?.[1]?.toLowerCase();
   if (!format) fail('value', where, `toFile: "${toFile}" - expected a file .svg, .dot or .gv - choose one of these; Graphviz converts .dot to other formats.`);
   if (toFile !== undefined && !inNode) fail('io', where, 'toFile in a page - expected Node.js - leave toFile out, and use the text that is returned.');

@@ -1,6 +1,6 @@
 /** The custom classes that are saved and loaded, by their names in files. */
 import { CustomConstraint, CustomInitializer, CustomLoss, CustomMetric, CustomOptimizer, CustomRegularizer, CustomSchedule } from './custom.js';
-import { describe, fail, nativeError } from './error.js';
+import { checkOptions, describe, fail, nativeError } from './error.js';
 import { Layer, type Config } from './layer.js';
 import { host } from './module.js';
 import { RnnCell } from './rnn_cell.js';
@@ -63,10 +63,9 @@ function checkClass(given: unknown, where: string): asserts given is CustomClass
  *
  *     et.registerClass(Gain, { package: 'my_package' });
  */
-export function registerClass<Class extends CustomClass>(customClass: Class, options: RegisterOptions = {}): Class {
+export function registerClass<Class extends CustomClass>(customClass: Class, options?: RegisterOptions): Class {
   checkClass(customClass, 'registerClass');
-  const { package: first = 'Custom', name: second = classNameOf(customClass), ...others } = options;
-  for (const name of Object.keys(others)) fail('value', 'registerClass', `unknown option "${name}" - expected some of: package, name - check its spelling.`);
+  const { package: first = 'Custom', name: second = classNameOf(customClass) } = checkOptions(options, 'registerClass', ['package', 'name']);
   for (const part of [first, second] as unknown[])
     if (typeof part !== 'string' || part === '' || part.includes('>'))
       fail('value', 'registerClass', `${describe(part)} in the name of ${describe(customClass)} - expected strings that are not empty and have no ">" - pass { package, name }.`);

@@ -1,4 +1,4 @@
-import { describe, nativeError } from './error.js';
+import { checkOptions, describe, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import type { Config } from './layer.js';
 import { LayerBase, layersIn, linkTo } from './layer_base.js';
@@ -41,8 +41,9 @@ export abstract class RnnCell extends LayerBase {
   readonly #dtype: string;
 
   /** Options: its name, dtype and whether it is trained. */
-  constructor(given: options.CustomLayerOptions = {}) {
+  constructor(options?: options.CustomLayerOptions) {
     super();
+    const given = checkOptions(options, 'RnnCell');
     const { className, name } = this.constructor as { className?: string; name: string };
     const handle = module.layer_custom(className ?? (name || 'RnnCell'), given, linkTo<RnnCell>(this, RnnCell.#find, 'a cell'), true) as native.Layer;
     this.handle = handle;

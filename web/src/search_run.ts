@@ -1,7 +1,7 @@
 /** Runs searches: each trial is a worker. */
-import { describe, fail } from './error.js';
+import { checkOptions, describe, fail } from './error.js';
 import type { SearchRun } from './etude.mjs';
-import { checkFiles, checkNames, loadExperiment, module } from './experiment_part.js';
+import { checkFiles, loadExperiment, module } from './experiment_part.js';
 import { hostFiles } from './module.js';
 import { cores } from './node.js';
 import { jsonOf, type SearchConfig } from './search_config.js';
@@ -200,8 +200,7 @@ const longestTimer = 2 ** 31 - 1;
  * workers are terminated then.
  */
 export async function runSearch(config: SearchConfig, options: SearchRunOptions): Promise<SearchResult> {
-  checkNames(options, ['worker', 'maxConcurrent', 'grace', 'signal', 'report'], where);
-  const { worker, maxConcurrent, grace = 30, signal, report = () => {} } = options;
+  const { worker, maxConcurrent, grace = 30, signal, report = () => {} } = checkOptions(options, where, ['worker', 'maxConcurrent', 'grace', 'signal', 'report']);
   if (maxConcurrent !== undefined && !(Number.isInteger(maxConcurrent) && maxConcurrent > 0)) fail('value', where, `maxConcurrent = ${describe(maxConcurrent)} - expected a whole number of 1 or more - correct it.`);
   if (!(grace >= 0)) fail('value', where, `grace = ${describe(grace)} - expected 0 seconds or more - correct it.`);
   const [make] = await Promise.all([workerMaker(worker, where), loadExperiment()]);

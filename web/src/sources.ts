@@ -1,5 +1,5 @@
 /** Models and weights from elsewhere than the module's files: from addresses, files of a page, bytes and handlers. */
-import { describe, fail } from './error.js';
+import { checkOptions, describe, fail } from './error.js';
 import type { Files, LaterFiles, Within } from './files.js';
 import { MemoryFiles } from './memory_files.js';
 import { hostFiles, outcome, ready, withCaller, withSaving } from './module.js';
@@ -64,9 +64,11 @@ export interface ProgressOptions {
   onProgress?: Progress | undefined;
 }
 
-/** Throws EtudeError "value" unless it is a function, or undefined. */
-export function checkProgress(onProgress: unknown, where: string): void {
+/** The options of a load or a save, as checkOptions gives them. Throws EtudeError "value" unless onProgress is a function. */
+export function withProgress<Options extends ProgressOptions>(given: Options | undefined, where: string, names?: readonly string[]): Options {
+  const options = checkOptions(given, where, names), { onProgress } = options;
   if (onProgress !== undefined && typeof onProgress !== 'function') fail('value', where, `${describe(onProgress)} as onProgress - expected a function of a number - pass one.`);
+  return options;
 }
 
 /** Loads a source by `load`, a call of the module. `within` surrounds each of its steps, for example with custom classes. */

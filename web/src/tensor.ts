@@ -1,4 +1,5 @@
 import { describe, fail, nativeError } from './error.js';
+import { refuseClone } from './nested.js';
 
 type TensorDType = 'float32' | 'int32' | 'uint8' | 'bool';
 /** The dtypes of Values. Half precision is computed in float32, and becomes a Tensor of float32. */
@@ -83,6 +84,7 @@ export function tensor(values: TensorLike, shape?: readonly number[]): Tensor {
     const nested = flatten(values as NestedArray);
     return shape ? nested.reshape(shape) : nested;
   }
+  if (values) refuseClone(values);
   fail('data', 'tensor', `${describe(values)} - expected a Tensor, a typed array or nested arrays of numbers - convert it.`);
 }
 
@@ -107,7 +109,7 @@ function checked(data: unknown, dtype: TensorDType): TensorData {
 function fitted(shape: readonly number[], size: number): readonly number[] {
   if (!isList(shape)) fail('shape', 'tensor', `${describe(shape)} as the shape - expected an array of extents - pass one.`);
   const known = sizeOf(shape.filter((extent) => extent !== -1));
-  const result = shape.map((extent) => (extent === -1 && known > 0 ? size / known : extent));
+  const result = Array.from(shape, (extent) => (extent === -1 && known > 0 ? size / known : extent));
   if (!result.every((extent) => Number.isInteger(extent) && extent >= 0) || sizeOf(result) !== size)
     fail('shape', 'tensor', `${size} elements for shape [${shape}] - expected as many as the shape holds - check the shape.`);
   return Object.freeze(result);

@@ -3,8 +3,9 @@ import type { DatasetElement } from './batch.js';
 import type { CallbackLike } from './callback.js';
 import { CheckpointContext, type RetentionRules } from './checkpoints.js';
 import { next } from './data.js';
+import { checkOptions } from './error.js';
 import type { Callback, Dataset, Optimizer, TrialContext } from './etude.mjs';
-import { checkFiles, checkNames, loadExperiment, module } from './experiment_part.js';
+import { checkFiles, loadExperiment, module } from './experiment_part.js';
 import { givesBatches, isColumns, type ColumnGroup, type DataLike } from './kinds.js';
 import { Model } from './model.js';
 import type { FitOptions, History } from './model_options.js';
@@ -192,7 +193,8 @@ export class Context {
    * The model of a checkpoint, by its uuid; or by the id of a trial, of its best state of training, or of its newest one if
    * no validation has run. For a model of a class that is not registered: `loadWeightsFromCheckpoint`.
    */
-  loadModelFromCheckpoint(id: string, { customObjects }: { customObjects?: CustomObjects } = {}): Model {
+  loadModelFromCheckpoint(id: string, options?: { customObjects?: CustomObjects }): Model {
+    const { customObjects } = checkOptions(options, 'loadModelFromCheckpoint', ['customObjects']);
     return new Model(() => withCustomObjects(customObjects, () => module.experiment_loadModel(this.#handle, id)), {});
   }
   /** Sets the weights of a built model to those of a checkpoint, which is chosen in the same way. */
@@ -218,8 +220,8 @@ export class Context {
   batchProcess(model: Model, dataset: Dataset, process: (outputs: Tensor[], batch: DatasetElement, index: number) => void | Promise<void>, options?: BatchProcessOptions): Promise<void>;
   async batchProcess(...given: unknown[]): Promise<void> {
     const model = given[0] instanceof Model ? (given.shift() as Model) : undefined;
-    const [dataset, process, options = {}] = given as [Dataset, (...given: unknown[]) => unknown, BatchProcessOptions?];
-    checkNames(options, ['checkpointInterval', 'maxBatches', 'onCheckpointStart', 'onFinish', 'name'], 'batchProcess');
+    const [dataset, process, third] = given as [Dataset, (...given: unknown[]) => unknown, BatchProcessOptions?];
+    const options = checkOptions(third, 'batchProcess', ['checkpointInterval', 'maxBatches', 'onCheckpointStart', 'onFinish', 'name']);
     let iterator: ReturnType<Dataset['iterator']> | undefined;
     const end = () => {
       if (iterator) free(iterator);
@@ -256,9 +258,8 @@ export class Context {
  * continues from them with the bits of an uninterrupted training, and ends it when the trial is preempted. Do not combine it
  * with backupAndRestore.
  */
-export function trainingCallback(context: Context, options: TrainingOptions = {}): Callback {
-  checkNames(options, ['checkpointFreq', 'checkpointPolicy', 'reportFreq', 'systemMetricsInterval', 'checkpoint', 'continueId'], 'trainingCallback');
-  return Context.callback(context, options);
+export function trainingCallback(context: Context, options?: TrainingOptions): Callback {
+  return Context.callback(context, checkOptions(options, 'trainingCallback', ['checkpointFreq', 'checkpointPolicy', 'reportFreq', 'systemMetricsInterval', 'checkpoint', 'continueId']));
 }
 
 /** The path of the file that describes this program's trial; '' for a detached program. */
@@ -269,18 +270,18 @@ const trialFileOf = (config: Config): string => config.trialFile ?? trialOfWorke
  * are in `config.storage`. A page opens files first: `await et.openFiles('my page')`. Throws EtudeError "state" if another
  * program, or another context, runs this trial.
  */
-export async function init(config: Config = {}): Promise<Context> {
-  checkNames(config, namesOfConfig, 'experiment.init');
-  const { trial = {}, retention = {}, preempt = {}, tensorboard = inNode, ...others } = config;
-  checkNames(trial, ['trialId', 'experimentId', 'trialSeed', 'hparams'], 'experiment.init');
-  checkNames(retention, ['saveExperimentBest', 'saveTrialBest', 'saveTrialLatest', 'smallerIsBetter'], 'experiment.init');
-  checkNames(preempt, ['signal', 'whenHidden', 'file', 'requested'], 'experiment.init');
+export async function init(config?: Config): Promise<Context> {
+  const where = 'experiment.init', given = checkOptions(config, where, namesOfConfig);
+  const { tensorboard = inNode, ...others } = given;
+  const trial = checkOptions(given.trial, where, ['trialId', 'experimentId', 'trialSeed', 'hparams']);
+  const retention = checkOptions(given.retention, where, ['saveExperimentBest', 'saveTrialBest', 'saveTrialLatest', 'smallerIsBetter']);
+  const preempt = checkOptions(given.preempt, where, ['signal', 'whenHidden', 'file', 'requested']);
   await loadExperiment(...(tensorboard ? (['callbacks'] as const) : []));
   checkFiles('experiment.init');
   const requests = new Requests(preempt, () => trialOfWorker()?.asked === true);
   try {
     const { requested } = requests, { file = '' } = preempt;
-    const handle = module.experiment_init({ ...others, trial, retention, tensorboard, trialFile: trialFileOf(config), file, requested });
+    const handle = module.experiment_init({ ...others, trial, retention, tensorboard, trialFile: trialFileOf(given), file, requested });
     return new Context(handle, requests);
   } catch (error) {
     requests.close();

@@ -11,7 +11,7 @@ import { beginWorkerTrial } from './trial_worker.js';
  *
  *     await et.experiment.trialMain(async (context) => { … });
  */
-export async function trialMain(program: (context: Context) => void | Promise<void>, config: Config = {}): Promise<number> {
+export async function trialMain(program: (context: Context) => void | Promise<void>, config?: Config): Promise<number> {
   const trial = await beginWorkerTrial();
   const status = await run(program, config);
   if (trial) await trial.end(status);
@@ -19,7 +19,7 @@ export async function trialMain(program: (context: Context) => void | Promise<vo
   return status;
 }
 
-async function run(program: (context: Context) => void | Promise<void>, config: Config): Promise<number> {
+async function run(program: (context: Context) => void | Promise<void>, config?: Config): Promise<number> {
   let context: Context | undefined;
   try {
     context = await init(config);

@@ -1,3 +1,4 @@
+import { fail } from './error.js';
 import type { Nested } from './nested.js';
 import type { DType } from './tensor.js';
 
@@ -11,7 +12,16 @@ export class Value {
     readonly shape: readonly number[],
     readonly dtype: DType,
   ) {}
+
+  /** Comparisons, arithmetic and texts need a number, which a Value has only when the step runs. */
+  [Symbol.toPrimitive](): never {
+    return refuseNumber('Value');
+  }
 }
+
+/** Throws EtudeError "value" for a comparison, for example. */
+export const refuseNumber = (name: string): never =>
+  fail('value', name, `a ${name} where JavaScript needs a number or a text - expected ${name === 'Variable' ? 'its value - write variable.read() within a step, and variable.value() outside' : 'ops, because it has no number while a step is traced or a model described - write et.ops.greater(x, 0), et.ops.where(…) or et.ops.add(x, y)'}.`);
 
 /** A number gets the dtype of the other operand. */
 export type ValueLike = Value | number;

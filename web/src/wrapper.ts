@@ -1,4 +1,4 @@
-import { describe, fail } from './error.js';
+import { checkOptions, describe, fail } from './error.js';
 import type * as native from './etude.mjs';
 import { Layer, type Config } from './layer.js';
 import { isLayer } from './layer_base.js';
@@ -28,7 +28,8 @@ export abstract class Wrapper extends Layer {
   readonly layer: native.Layer;
 
   /** Options: the layer, and those of all layers. Throws EtudeError "value" without a layer. */
-  constructor({ layer, ...others }: WrapperOptions = {} as WrapperOptions) {
+  constructor(options?: WrapperOptions) {
+    const { layer, ...others } = checkOptions(options, 'Wrapper');
     super(others);
     if (!isLayer(layer)) fail('value', this.className, `layer = ${describe(layer)} - expected a layer - set layer.`);
     this.layer = layer as native.Layer;
