@@ -149,6 +149,8 @@ test('null as options is none; another value that is no object of options is an 
   for (const made of [et.loadModel(join(folder, 'm'), null), et.modelFromJson(model.toJson(), null), et.sequential([], null)]) assert.ok(made instanceof et.Model);
   await assertError(() => et.utils.loadImg(join(folder, 'none.png'), null), 'io', '[utils.loadImg] cannot read');
   await assertError(() => et.utils.imageDatasetFromDirectory(join(folder, 'none'), null), 'io', 'none');
+  await assertError(() => et.utils.loadImg(Symbol('path')), 'io', '[utils.loadImg] cannot read "Symbol(path)"');
+  await assertError(() => new et.Batch(), 'data', 'x = undefined');
   await assertError(() => new et.Wrapper(null), 'value', '[Wrapper] layer = undefined');
   await assertError(() => et.experiment.runSearch({}), 'value', '[runSearch] worker = undefined');
   await assertError(() => et.data.toArray(), 'value', '[data.iterate] undefined - expected a Dataset');

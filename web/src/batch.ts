@@ -35,7 +35,7 @@ export class Batch implements PerGroup<Tensor[]> {
   readonly sampleWeight: Tensor[];
   readonly names: PerGroup<string[]> | undefined;
   constructor(data: NamedData) {
-    const [x, y, sampleWeight] = groups.map((what) => arraysIn(data[what], what)) as [Arrays, Arrays, Arrays];
+    const [x, y, sampleWeight] = groups.map((what) => arraysIn((data as NamedData | undefined)?.[what], what)) as [Arrays, Arrays, Arrays];
     const made = ({ arrays }: Arrays) => arrays.map((array) => tensor(array as TensorLike));
     this.x = made(x);
     this.y = made(y);

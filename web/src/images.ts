@@ -62,7 +62,7 @@ async function decoderOf(where: string): Promise<DecodeImage> {
 }
 
 async function bytesOf(path: string, where: string): Promise<Uint8Array> {
-  const unreadable = (error: unknown) => fail('io', where, `cannot read "${path}": ${messageOf(error)} - expected a file - check the path.`);
+  const unreadable = (error: unknown) => fail('io', where, `cannot read "${String(path)}": ${messageOf(error)} - expected a file - check the path.`);
   if (inNode) return readFile(path).catch(unreadable);
   const files = hostFiles() ?? fail('io', where, 'no file system is available - expected files that openFiles opened - call openFiles first.');
   try {

@@ -179,7 +179,7 @@ export class Context {
   fit(model: Model, data: DataLike, options?: FitOptions, training?: TrainingOptions): Promise<History>;
   async fit(model: Model, first: unknown, second?: unknown, third?: unknown, fourth?: TrainingOptions): Promise<History> {
     const isSource = givesBatches(first) || isColumns(first);
-    const options = ((isSource ? second : third) ?? {}) as FitOptions, training = (isSource ? third : fourth) as TrainingOptions | undefined;
+    const options = checkOptions((isSource ? second : third) as FitOptions | undefined, 'fit'), training = (isSource ? third : fourth) as TrainingOptions | undefined;
     const callbacks: CallbackLike[] = [...(options.callbacks ?? []), trainingCallback(this, training)];
     const fitted = { ...options, callbacks };
     try {
