@@ -2,6 +2,7 @@
 #include <functional>
 
 #include "etude/execution/eager.hpp"
+#include "support.hpp"
 #include "training_samples.hpp"
 
 // A program writes an output over an input only if it reads the input element by element, as it writes the output.
@@ -25,7 +26,7 @@ void compare(const Step& step) {
                     [&](Graph&, Values inputs) { return Compiled::Outcome{{step(inputs, compiled_variable)}, {}}; });
   compiled.run({x});
   Graph graph;
-  Eager eager(graph, default_device(), std::span(&x, 1));
+  Eager eager(graph, default_device(), {x});
   const Trace trace(graph);
   const Value input = graph.input(x.shape(), x.dtype());
   const Value result = step(std::span(&input, 1), eager_variable);
