@@ -235,7 +235,7 @@ TEST_CASE("elastic: a process that is slower than the deadline stays, and its st
         return report;
       },
       most_seconds);
-  CHECK(changes.get() == 1);
+  CHECK(changes.get() >= 2);  // at the beginning, and before the step is repeated
   CHECK(std::ranges::all_of(sizes.all(), [](int size) { return size == count; }));
   for (const std::string& report : reports) CHECK((report == undisturbed(sizes.all())));
 }
