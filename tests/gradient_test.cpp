@@ -7,6 +7,7 @@
 #include "etude/ops/nn.hpp"
 #include "etude/ops/products.hpp"
 #include "etude/ops/reduction.hpp"
+#include "etude/ops/shape.hpp"
 #include "etude/ops/sorting.hpp"
 #include "etude/ops/statistics.hpp"
 #include "op_cases.hpp"

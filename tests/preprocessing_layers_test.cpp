@@ -156,9 +156,9 @@ TEST_CASE("Discretization: NaN is the largest number, and belongs to the last bi
   layer->adapt(tensor_of({8}, DType::float32, {3, nan, 1, 2, 4, 5, 6, 7}));
   CHECK(numbers(layer->get_weights()[0]) == std::vector<double>{2, 4, 6});
   // In a long list of which NaN is a third, sorted by a plain <, numbers would be out of order.
-  std::vector<double> many;
-  for (int i = 0; i < 300; ++i) many.push_back(i % 3 == 1 ? nan : (i * 7) % 300);
-  layer->adapt(tensor_of({300}, DType::float32, many));
+  std::vector<double> long_list;
+  for (int i = 0; i < 300; ++i) long_list.push_back(i % 3 == 1 ? nan : (i * 7) % 300);
+  layer->adapt(tensor_of({300}, DType::float32, long_list));
   const std::vector<double> boundaries = numbers(layer->get_weights()[0]);
   CHECK(std::ranges::is_sorted(boundaries));
   CHECK(boundaries[1] < 300);
