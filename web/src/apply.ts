@@ -2,14 +2,14 @@
 import { describe, fail } from './error.js';
 
 /** What to write instead of the arguments that calls of layers have in Keras. */
-const instead: Record<string, string> = {
-  training: 'leave it out, as fit trains and predict does not; or write model.call(x, true)',
+const instead = new Map(Object.entries({
+  training: 'leave it out: fit calls layers for training, and predict does not; or write model.call(x, true)',
   initialState: 'pass the states beside the input: apply([x, state])',
   attentionMask: 'pass it in the list: apply([query, value, key, attentionMask])',
   useCausalMask: 'call attend({ query, value, useCausalMask: true }) within call() of a class that extends et.Layer',
   returnAttentionScores: 'call attend({ query, value }) within call() of a class that extends et.Layer',
   mask: 'leave it out, as masks come from embedding({ maskZero: true }) and masking()',
-};
+}));
 
 /** Throws EtudeError "value" for arguments after the inputs. */
 export function refuseMore(others: readonly unknown[], where: string): void {
@@ -17,7 +17,7 @@ export function refuseMore(others: readonly unknown[], where: string): void {
     if (other === undefined || other === null) continue;
     const names = typeof other === 'object' && !Array.isArray(other) ? Object.keys(other) : undefined;
     if (names?.length === 0) continue;
-    fail('value', where, `${describe(other)} after the inputs - expected the inputs alone - ${instead[names?.[0] ?? ''] ?? 'remove it'}.`);
+    fail('value', where, `${describe(other)} after the inputs - expected the inputs alone - ${instead.get(names?.[0] ?? '') ?? 'remove it'}.`);
   }
 }
 
@@ -25,7 +25,7 @@ interface Applied {
   apply(...given: unknown[]): unknown;
   applyAll(...given: unknown[]): unknown;
 }
-/** Lets the module's layers check them, too. */
+/** Lets the layers of the module refuse them, too. */
 export function checkApplied(prototype: Applied): void {
   for (const name of ['apply', 'applyAll'] as const) {
     const method = prototype[name];

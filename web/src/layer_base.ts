@@ -3,7 +3,7 @@ import { fail, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import type { LayerLike } from './model.js';
 import { module } from './module.js';
-import { copied, pack, type Nested } from './nested.js';
+import { copied, isPlain, pack, type Nested } from './nested.js';
 import { only } from './predictions.js';
 import type { Tensor, TensorLike } from './tensor.js';
 
@@ -43,7 +43,7 @@ export const isLayer = (each: unknown): boolean => each instanceof LayerBase || 
 /** The layers in the properties of a custom layer, also in arrays, Maps and plain objects, and in those within them. */
 export function layersIn(owner: LayerBase): unknown[] {
   const found: unknown[] = [], seen = new Set<unknown>();
-  const left: unknown[] = Object.entries(owner).flatMap(([name, value]) => (name === 'handle' ? [] : [value as unknown])).reverse();
+  const left = Object.entries(owner).filter(([name]) => name !== 'handle').map(([, value]) => value as unknown).reverse();
   while (left.length > 0) {
     const value = left.pop();
     if (typeof value !== 'object' || seen.has(value)) continue;
@@ -60,8 +60,7 @@ export function layersIn(owner: LayerBase): unknown[] {
 function membersOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value;
   if (value instanceof Map) return [...value.values()];
-  const isPlain = typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value));
-  return isPlain ? Object.values(value) : [];
+  return isPlain(value) ? Object.values(value) : [];
 }
 
 /** The members that models and custom layers share with other layers. */

@@ -32,7 +32,7 @@ export class Life {
         return new Thrown(error);
       }
     },
-    /** An exception that leaves the module does not take the frame of its outermost function from the module's stack. */
+    /** Wraps a function of the module. An exception leaves the frame of that function on the module's stack; it is removed here. */
     enter: (entry: Entry, stackSave: () => number, stackRestore: (stack: number) => void): Entry =>
       function enterModule(this: Life, ...given: unknown[]) {
         if (this.#over()) throw (this.#ended as () => EtudeError)();

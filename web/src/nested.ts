@@ -16,9 +16,10 @@ const partOf = (key: string) => (key === '' || isIndex(key) ? '~2' : '') + key.r
 const keyOf = (part: string) => part.replace(/~[012]/g, (escape) => ['~', '/', ''][Number(escape[1])] as string);
 
 /** Whether it is a plain object: no promise, no Map, no Tensor. */
-export const isDict = (value: unknown): value is Record<string, unknown> => isPlain(value) && Object.keys(value).length > 0;
-const isPlain = (value: unknown): value is Record<string, unknown> =>
+export const isPlain = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && (Object.getPrototypeOf(value) ?? Object.prototype) === Object.prototype;
+/** Whether it is a plain object with members. */
+export const isDict = (value: unknown): value is Record<string, unknown> => isPlain(value) && Object.keys(value).length > 0;
 /** Whether it is an array whose rows are provided on demand, which may be a plain object. */
 const isLazy = (value: object) => 'shape' in value && 'dtype' in value && 'slice' in value;
 

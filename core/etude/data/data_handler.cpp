@@ -51,7 +51,7 @@ DataHandler::DataHandler(std::unique_ptr<DataAdapter> adapter, DataHandlerOption
       "`steps_per_epoch` value so that epoch level callbacks continue to work - it can be arbitrary, or what you think "
       "is the size of an epoch.");
   inferred_steps_ = options_.steps_per_epoch ? options_.steps_per_epoch : adapter_->size();
-  check_any_batch(inferred_steps_ != 0 || options_.purpose == Purpose::prediction);  // predict has Keras's error
+  check_any_batch(inferred_steps_ != 0 || options_.purpose == Purpose::prediction);  // predict reports it itself
 }
 
 DataHandler::Epochs DataHandler::enumerate_epochs() {

@@ -57,8 +57,8 @@ struct Scheduled {
   int group_of(NodeId id) const { return fused.grouping.group_of[id]; }
   std::size_t bytes_of(NodeId id) const;
   /// Whether a group's program reads the whole source of an input, element by element in the order in which it writes
-  /// its outputs. Only then may it write over the source. One that reads a part of the source writes elements that it
-  /// has not read yet.
+  /// its outputs. Only then may it write over the source. If it reads only
+  /// a part, it overwrites elements before it reads them.
   bool reads_in_step(int group, const VirtualProgram::Input& input) const;
 };
 

@@ -113,7 +113,7 @@ AugMix::AugMix(const AugMixOptions& options)
 Value AugMix::shares(Value images, std::int64_t count) {
   constexpr std::int64_t tries = 12;
   const double d = (alpha_ < 1 ? alpha_ + 1 : alpha_) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
-  // The first extent is 1, so that the draws are no rows, which each replica draws for itself.
+  // The first extent is 1. If it were a multiple of the rows of a batch, each replica would draw only a part.
   const auto positive = [&](const Shape& shape) {
     return 1 - ops::uniform(shape, images.dtype(), key().seed, key().stream, next_call());
   };

@@ -58,8 +58,7 @@ Batch stacked(std::span<const Batch> elements) {
   for (const Batch& element : elements)
     check(same_structure(element, elements.front()), ErrorKind::data, "Dataset.batch",
           "elements of different structure - expected as many x, y, sample_weight and mask in each, of the same names "
-          "- check "
-          "the result of map.");
+          "- check the result of map.");
   Batch batch{stacked(elements, &Batch::x), stacked(elements, &Batch::y), stacked(elements, &Batch::sample_weight),
               stacked(elements, &Batch::mask)};
   batch.names = elements.front().names;

@@ -201,8 +201,8 @@ Value centers(std::int64_t in, std::int64_t out, Value like) {
   return (arange(out, 2, like) + 0.5) * scale - 0.5;
 }
 
-/// The pixel of `in` in which the center of each of `out` lies, along an axis: floor((2 i + 1) in / (2 out)). float32
-/// finds a neighbor where a center lies on an edge, so that integers decide.
+/// The pixel of `in` in which the center of each of `out` lies, along an axis: floor((2 i + 1) in / (2 out)). In
+/// float32 a center near an edge may fall into the neighbor; integers correct that.
 Value nearest(std::int64_t in, std::int64_t out, std::ptrdiff_t axis, Value like) {
   const auto whole = [](Value number) { return ops::cast(number, DType::int32); };
   const auto times = [](Value number, std::int64_t factor) { return number * static_cast<double>(factor); };
