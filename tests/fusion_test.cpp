@@ -102,7 +102,7 @@ void compare_steps(std::uint64_t first, std::uint64_t last, int ops, Device& dev
 }  // namespace
 
 TEST_CASE("a fused plan computes the same bits as its ops one by one: short steps", "[execution][fusion]") {
-  compare_steps(0, 400, 6);
+  compare_steps(0, 2000, 6);
 }
 
 TEST_CASE("a fused plan computes the same bits as its ops one by one: steps of a layer's length",

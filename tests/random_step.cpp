@@ -4,13 +4,16 @@
 #include <sstream>
 
 #include "etude/graph/detail/node.hpp"
+#include "etude/ops/arrangement.hpp"
 #include "etude/ops/convolution.hpp"
 #include "etude/ops/elementwise.hpp"
+#include "etude/ops/gather.hpp"
 #include "etude/ops/matmul.hpp"
 #include "etude/ops/nn.hpp"
 #include "etude/ops/pooling.hpp"
 #include "etude/ops/reduction.hpp"
 #include "etude/ops/shape.hpp"
+#include "etude/ops/sorting.hpp"
 
 namespace etude::testing {
 namespace {
@@ -99,6 +102,11 @@ class Writer {
       case 1: return ops::tanh(x);
       default: return ops::sigmoid(x) * 4 - 2;
     }
+  }
+
+  Value converted(Value x) {
+    return as(x, std::vector{DType::float32, DType::float64, DType::float16, DType::int32, DType::uint8,
+                             DType::boolean}[below(6)]);
   }
 
   Value unary(Value x) {
@@ -193,6 +201,47 @@ class Writer {
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint8_t>(i);
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[below(static_cast<std::uint32_t>(i))]);
     return ops::transpose(x, order);
+  }
+
+  /// The first or last elements of x, in its dtype or another: alone, in one of the step's shapes, or one for each row.
+  Value part(Value x) {
+    const std::int64_t size = x.shape().size(), rows = x.shape().rank() ? x.shape()[0] : 1;
+    if (size < 3) return x;
+    if (is_floating(x.dtype()) && below(2)) x = unary(x);
+    const Shape& shape = one_of(random_, shapes_);
+    const std::uint32_t form = below(4);
+    const std::int64_t count = form < 2 ? size / (form + 2) : form == 2 ? std::min(shape.size(), size) : rows;
+    const Value elements = ops::slice(ops::reshape(x, {-1}), 0, below(4) ? 0 : size - count, count);
+    if (form < 2) return converted(elements);
+    if (form == 2) return count == shape.size() ? ops::reshape(elements, shape) : elements;
+    Shape column = x.shape();
+    for (std::size_t i = 1; i < column.rank(); ++i) column[static_cast<std::ptrdiff_t>(i)] = 1;
+    return is_floating(x.dtype()) ? tame(x * ops::reshape(elements, column)) : elements;
+  }
+
+  /// Rows of x at absolute values of `indices`.
+  Value taken(Value x, Value indices) {
+    const auto last = static_cast<std::int32_t>(x.shape()[0] - 1);
+    if (x.shape().size() * indices.shape().size() > largest) return x;
+    return ops::take(x, ops::minimum(ops::absolute(as(indices, DType::int32)), graph_.constant(last, DType::int32)));
+  }
+
+  /// Elements of x that are moved, chosen, repeated or beside others.
+  Value arranged(Value x) {
+    if (x.shape().size() == 0) return x;
+    if (x.shape().rank() == 0) return ops::stack({x, x});
+    const auto axis = static_cast<std::ptrdiff_t>(below(static_cast<std::uint32_t>(x.shape().rank())));
+    const std::int64_t extent = x.shape()[axis], count = below(static_cast<std::uint32_t>(extent)) + 1;
+    switch (below(8)) {
+      case 0: return ops::slice(x, axis, extent - count, count);
+      case 1: return ops::slice(x, axis, 0, count);
+      case 2: return ops::concatenate({x, ops::slice(x, axis, 0, count)}, axis);
+      case 3: return ops::reverse(x, axis);
+      case 4: return ops::roll(x, {count}, {axis});
+      case 5: return ops::pad(x, {{1, 2}});
+      case 6: return taken(x, any());
+      default: return is_floating(x.dtype()) ? ops::sort(x, axis) : tame(ops::cumsum(as(x, DType::int32), axis));
+    }
   }
 
   Value reduced(Value x) {
@@ -336,7 +385,7 @@ class Writer {
   Value step() {
     const Value x = any();
     const bool floating = is_floating(x.dtype());
-    switch (below(23)) {
+    switch (below(26)) {
       case 0:
       case 1:
       case 2: return floating ? unary(x) : as(x, DType::float32);
@@ -346,13 +395,15 @@ class Writer {
       case 6: return floating ? binary(x) : x.dtype() == DType::int32 ? integer_binary(x) : as(x, DType::float64);
       case 7: return condition(x);
       case 8: return choice();
-      case 9:
-        return as(x, std::vector{DType::float32, DType::float64, DType::int32, DType::uint8, DType::boolean}[below(5)]);
+      case 9: return converted(x);
       case 10: return reshaped(x);
       case 11: return repeated(x);
       case 12: return transposed(x);
       case 21:
       case 22: return floating ? windowed(x) : as(x, DType::float32);
+      case 23:
+      case 24: return part(x);
+      case 25: return arranged(x);
       case 13: return reduced(x);
       case 14: return rows(any_float());
       case 15: return below(2) ? product(any_float()) : products(any_float());
