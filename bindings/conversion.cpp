@@ -99,6 +99,10 @@ std::string last_name(std::string_view signature) {
   return std::string(signature.substr(signature.rfind(':') + 1));
 }
 
+std::vector<std::string> keys(const val& object, const Where& where) {
+  if (!is_dictionary(object)) where.wrong(object, "an object", "write {name: value}");
+  return keys(object);
+}
 std::vector<std::string> keys(const val& object) {
   return from_js<std::vector<std::string>>(val::global("Object").call<val>("keys", object), {"keys", "a key"});
 }
@@ -265,11 +269,10 @@ TraceScope::~TraceScope() {
 Value Conversion<Value>::from(const val& value, const Where& where) {
   if (value.isNumber() && where.like) return ops::scalar(from_js<double>(value, where), where.like);
   if (!is(value))
-    where.wrong(value, where.like ? "a Value or a number" : "a Value",
-                "compute it from the inputs of the step by et.ops");
+    where.wrong(value, where.like ? "a Value or a number" : "a Value", "use et.ops, or read() of a Variable");
   const double index = value["id"].as<double>() - first_id;
-  check(index >= 0 && index < static_cast<double>(traced.size()), ErrorKind::state, where.function, where.what, " = ",
-        describe(value),
+  check(index >= 0 && index < static_cast<double>(traced.size()), ErrorKind::state, where.function, where.what,
+        where.what.empty() ? "" : " = ", describe(value),
         " of another trace - expected a Value of this one - a step is traced again for each batch shape; keep no "
         "Values between traces.");
   return traced[static_cast<std::size_t>(index)];

@@ -34,6 +34,8 @@ template <class T> val to_js(const T& object) { return Conversion<T>::to(object)
 
 /// The names of an object's own properties.
 std::vector<std::string> keys(const val& object);
+/// The same. Throws Error(value) for what is not a plain object.
+std::vector<std::string> keys(const val& object, const Where& where);
 /// "etude::losses::MeanSquaredErrorOptions" -> "MeanSquaredErrorOptions".
 std::string last_name(std::string_view signature);
 template <class T> std::string class_name() { return last_name(__PRETTY_FUNCTION__); }
@@ -124,13 +126,14 @@ template <class T> struct Conversion<std::vector<T>> {
 
 /// Whether it is a plain object, not one of a class.
 inline bool is_dictionary(const val& value) {
-  return type_of(value) == "object" && !value.isNull() && !value.isArray() &&
-         value["constructor"] == val::global("Object");
+  if (type_of(value) != "object" || value.isNull() || value.isArray()) return false;
+  const val constructor = value["constructor"];
+  return constructor.isUndefined() || constructor == val::global("Object");
 }
 template <class T> struct Conversion<std::map<std::string, T>> {
   static std::map<std::string, T> from(const val& value, const Where& where) {
     std::map<std::string, T> result;
-    for (const std::string& key : keys(value))
+    for (const std::string& key : keys(value, where))
       result.emplace(key, from_js<T>(value[key], where.of(where.what + '.' + key)));
     return result;
   }

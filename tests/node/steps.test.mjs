@@ -256,7 +256,7 @@ test('a Value is invalid after its trace', async () => {
   await model.predict([[1, 2]], quiet);
   await assertError(() => ops.add(kept, 1), 'state', 'of another trace');
   await assertError(() => model.predict([[1, 2], [3, 4]], quiet), 'state', 'of another trace');
-  await assertError(() => et.inspect(kept), 'state', 'of another trace');
+  await assertError(() => et.inspect(kept), 'state', '[Value] a Value ', 'of another trace');
 });
 
 test('a loop within a step is refused, and the step continues', async () => {
@@ -277,6 +277,7 @@ test('ops check shapes, dtypes and arguments when they are traced', async () => 
   await assertError(() => within((x) => ops.add(x)), 'value', 'ops.add', 'b = undefined');
   await assertError(() => within((x) => ops.add(x, 'three')), 'value', 'ops.add', 'b = "three"');
   await assertError(() => within(() => ops.add(1, 2)), 'value', 'ops.add', 'a = 1', 'a Value');
+  await assertError(() => within((x) => ops.add(x, et.variable([1]))), 'value', 'ops.add', 'b = ', 'read() of a Variable');
   await assertError(() => within((x) => ops.clip(x, NaN, 1)), 'value', 'ops.clip', 'low = NaN');
   await assertError(() => within((x) => et.gradients(x, [3])), 'value', 'gradients', 'a Variable');
   await assertError(() => ops.add([1], 2), 'value', 'ops.add');

@@ -58,6 +58,8 @@ test('et.utils.featureSpace encodes columns as Keras does, and adapts to batches
   const model = et.model({ inputs: [roomsInput, size], outputs: [numbers.getEncodedFeatures()] });
   assert.deepEqual((await model.predict([et.tensor(Int32Array.of(2), [1, 1]), et.tensor([[3]])], { verbose: 0 })).array(), [[0, 1, 1]]);
   await assertError(() => et.utils.featureSpace({ size: 'floats' }), 'value', 'the type "floats"');
+  for (const features of [null, 5, [], new Map([['size', 'float_normalized']])]) await assertError(() => et.utils.featureSpace(features), 'value', 'expected an object - write {name: value}');
+  assert.deepEqual(Object.keys(et.utils.featureSpace(Object.assign(Object.create(null), { size: 'float_normalized' })).preprocessors), ['size']);
   await assertError(() => et.utils.featureSpace({ size: 'float' }, { crossDim: 3 }), 'value', 'unknown option "crossDim"');
 });
 

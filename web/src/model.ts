@@ -1,21 +1,19 @@
-import { BatchIterator, type BatchGenerator } from './batch.js';
-import { prepare, type CallbackLike } from './callback.js';
 import { checkOptions, describe, factoryNames, fail, isClass, nativeError } from './error.js';
 import type * as native from './etude.mjs';
 import { Executions, type PredictFunction, type TrainFunction } from './execution.js';
-import { givesBatches, isColumns, isLazyArray, lastEpochEnd, type ColumnGroup, type Columns, type DataLike, type DatasetCreator, type SequenceLike } from './kinds.js';
+import { lastEpochEnd, type ColumnGroup, type Columns } from './kinds.js';
 import type { Files } from './files.js';
 import type { Layer } from './layer.js';
 import { LayerBase, layersIn, linkTo, type Link } from './layer_base.js';
+import { isFunction, loopArguments, ofEpochs, type LoopArguments, type Source } from './loop_arguments.js';
 import { addReplaced } from './model_class.js';
 import type { BatchOptions, CompileOptions, EvaluateOptions, ExplainOptions, FitOptions, History, LoadWeightsOptions, ModelClassOptions, PredictOptions, SaveOptions, SaveProgressOptions, SummaryOptions } from './model_options.js';
-import { host, led, module, ready } from './module.js';
+import { host, led, module } from './module.js';
 import type * as options from './options.mjs';
 import { mapped, pack, type Nested } from './nested.js';
 import { PredictionStream, only } from './predictions.js';
 import type { RnnCell } from './rnn_cell.js';
 import { loadFrom, pathIn, withProgress, type Loaded, type ModelHandler, type ModelSource } from './sources.js';
-import { defaultVerbose } from './stdout.js';
 import { bytesOf, download, saveTo, writeTo, type FileFormat, type SyncFile } from './targets.js';
 import { Tensor, type TensorLike } from './tensor.js';
 import type { StepData, StepLogs, Value } from './value.js';
@@ -28,7 +26,6 @@ export type AnyLayer = LayerLike & { call(x: any, training?: any): any };
 type Exactly<T> = [T][T extends unknown ? 0 : never];
 /** As the type parameters of `call`, it lets a class that overrides a step have more precise types. */
 type AnyStepData = StepData<any, any>;
-type Source = Columns | BatchGenerator | (() => BatchGenerator) | native.Dataset | SequenceLike | DatasetCreator;
 
 /**
  * A layer that can be trained. Made by `et.sequential([...])`, by `et.model({layers, call})` from a function of Values, or
@@ -132,8 +129,8 @@ export class Model extends LayerBase {
   /** Trains, on arrays, a dataset, a generator of batches or a sequence. One loop of a model at a time. */
   fit(x: ColumnGroup, y?: ColumnGroup, options?: FitOptions): Promise<History>;
   fit(data: Source, options?: FitOptions): Promise<History>;
-  async fit(...given: Given<FitOptions>): Promise<History> {
-    const [data, options] = this.#arguments(given, 'fit');
+  async fit(...given: LoopArguments<FitOptions>): Promise<History> {
+    const [data, options] = loopArguments(given, this, 'fit');
     const { validationData } = options;
     const begun = isFunction(data) ? await ofEpochs(data) : data;
     const all = isFunction(validationData) ? { ...options, validationData: await ofEpochs(validationData) } : options;
@@ -147,8 +144,8 @@ export class Model extends LayerBase {
   evaluate(data: Source, options: EvaluateOptions & { returnDict: true }): Promise<Record<string, number>>;
   evaluate(x: ColumnGroup, y?: ColumnGroup, options?: EvaluateOptions): Promise<number | number[]>;
   evaluate(data: Source, options?: EvaluateOptions): Promise<number | number[]>;
-  async evaluate(...given: Given<EvaluateOptions>): Promise<Figures> {
-    const [data, options] = this.#arguments(given, 'evaluate');
+  async evaluate(...given: LoopArguments<EvaluateOptions>): Promise<Figures> {
+    const [data, options] = loopArguments(given, this, 'evaluate');
     const figures = await led(() => module.evaluate(this.handle, data, options));
     await lastEpochEnd(data);
     return this.#alive(figures);
@@ -163,7 +160,7 @@ export class Model extends LayerBase {
   }
   /** The same for a model of several outputs: a Tensor for each. */
   async predictOutputs(x: ColumnGroup | Source, options?: PredictOptions): Promise<Tensor[]> {
-    const [data, rest] = this.#arguments([x, undefined, options], 'predict');
+    const [data, rest] = loopArguments([x, undefined, options], this, 'predict');
     const outputs = await led(() => module.predict(this.handle, data, rest));
     await lastEpochEnd(data);
     return this.#alive(outputs);
@@ -178,7 +175,7 @@ export class Model extends LayerBase {
   }
   #predictions(x: ColumnGroup | Source, options: PredictOptions | undefined) {
     return () => {
-      const [data, rest] = this.#arguments([x, undefined, options], 'predictStream');
+      const [data, rest] = loopArguments([x, undefined, options], this, 'predictStream');
       return module.predict_stream(this.handle, data, rest);
     };
   }
@@ -412,18 +409,6 @@ export class Model extends LayerBase {
     return module.explain(this.handle, options);
   }
 
-  /** The data and options of a loop; sets the model of callbacks. */
-  #arguments<Options extends LoopOptions>(given: Given<Options>, where: string): [DataLike, Options] {
-    const [first, second, third] = given;
-    const isSource = givesBatches(first) || isColumns(first);
-    const options = ((isSource ? second : third) ?? third) as LoopOptions | undefined;
-    if (isSource) refuseTargets(second, options?.sampleWeight);
-    const { sampleWeight, ...rest } = checkOptions(options, where);
-    const data = isSource ? (first as Source) : ({ x: first, y: second, sampleWeight } as Columns);
-    for (const callback of Array.isArray(rest.callbacks) ? rest.callbacks : []) prepare(callback, this, where);
-    return [data, { ...rest, verbose: rest.verbose ?? defaultVerbose } as LoopOptions as Options];
-  }
-
   /** Writes a file of the model, or of its weights. */
   #writer(given: SaveProgressOptions | undefined, where: string) {
     const { onProgress } = withProgress(given, where, ['onProgress']);
@@ -451,13 +436,6 @@ export class Model extends LayerBase {
 }
 host['Model'] = Model;
 
-const isFunction = (data: unknown): data is () => BatchGenerator => typeof data === 'function';
-/** The generators that a function makes, one for each epoch. */
-async function ofEpochs(make: () => BatchGenerator): Promise<native.Dataset> {
-  await ready({ parts: ['data'] });
-  return module.data_fromIterators(() => new BatchIterator(make()));
-}
-
 /** What a factory makes without options, if it was passed without a call, as in Keras; anything else itself, but no class. */
 function called(given: unknown, name: string): unknown {
   if (factoryNames.has(given as object)) return (given as () => unknown)();
@@ -465,16 +443,4 @@ function called(given: unknown, name: string): unknown {
   return given;
 }
 
-/** Data that consists of batches includes targets and weights. */
-function refuseTargets(second: unknown, sampleWeight: unknown): void {
-  const name = Array.isArray(second) || ArrayBuffer.isView(second) || second instanceof Tensor || isLazyArray(second) ? '`y`' : sampleWeight === undefined ? '' : '`sampleWeight`';
-  if (name) fail('value', 'fit', `${name} beside data of batches - ${name} argument is not supported when using dataset, generator or sequence as input - put it into the batches.`);
-}
-
-interface LoopOptions {
-  callbacks?: CallbackLike[] | undefined;
-  sampleWeight?: ColumnGroup | undefined;
-  verbose?: unknown;
-}
-type Given<Options> = [x: ColumnGroup | Source, y?: ColumnGroup | Options | undefined, options?: Options | undefined];
 type Figures = number | number[] | Record<string, number>;
