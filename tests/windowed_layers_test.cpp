@@ -48,6 +48,25 @@ TEST_CASE("Conv2D computes the same for channels_first and channels_last", "[lay
   }
 }
 
+// Source: keras/src/layers/convolutional/base_conv.py, call.
+TEST_CASE("softmax of a convolution is along the last axis, also for channels_first", "[layers][convolution]") {
+  const std::string first = "channels_first", softmax = "softmax";
+  for (const LayerPtr& layer :
+       {layers::conv2d({.filters = 3, .kernel_size = 2, .data_format = first, .activation = softmax}),
+        layers::separable_conv2d({.filters = 3, .kernel_size = 2, .data_format = first, .activation = softmax}),
+        layers::depthwise_conv2d({.kernel_size = 2, .data_format = first, .activation = softmax}),
+        layers::conv2d_transpose({.filters = 3, .kernel_size = 2, .data_format = first, .activation = softmax})}) {
+    const Tensor y = (*layer)(image({1, 2, 5, 4}));
+    const auto all = testing::numbers(y);
+    const auto width = static_cast<std::size_t>(y.shape()[-1]);
+    for (std::size_t i = 0; i < all.size(); i += width) {
+      double sum = 0;
+      for (std::size_t at = i; at < i + width; ++at) sum += all[at];
+      CHECK(std::abs(sum - 1) < 1e-6);
+    }
+  }
+}
+
 TEST_CASE("a kernel's fans count the cells of its window (A-4)", "[layers][initializers][convolution]") {
   const LayerPtr layer = layers::conv2d({.filters = 40, .kernel_size = 5, .kernel_initializer = "glorot_uniform"});
   (*layer)(image({1, 5, 5, 20}));

@@ -59,7 +59,7 @@ Value ConvolutionLayer::call(Value x, bool) {
         " channels; build a new layer or check the data.");
   Value y = convolve(spatial::channels_last(x, channels_first_));
   if (bias_) y = y + value_of(bias_);
-  return spatial::restore_order(activation_(y), channels_first_);
+  return activation_(spatial::restore_order(y, channels_first_));  // softmax is along the last axis of the result
 }
 
 Value ConvolutionLayer::convolved(Value x, Value kernel) const {
