@@ -391,6 +391,29 @@ TEST_CASE("TensorFlow.js: a model that it saved is loaded, compiled, and compute
   CHECK_THAT(changed("modelTopology", "topology"), ContainsSubstring("has no model as its \"modelTopology\""));
 }
 
+TEST_CASE("TensorFlow.js: its optimizers, its losses and its -1 of Reshape are loaded", "[saving]") {
+  const FilesInMemory scope;
+  const auto loaded = [&](const std::string& loss, const std::string& optimizer, const std::string& options) {
+    write(*scope.files, "model.json", R"({"format": "layers-model", "modelTopology": {"class_name": "Sequential",
+"config": {"name": "s", "layers": [{"class_name": "Reshape", "config": {"target_shape": [null, 2], "name": "r",
+"batch_input_shape": [null, 6], "dtype": "float32"}}]}, "keras_version": "tfjs-layers 4.22.0", "backend":
+"tensor_flow.js"}, "trainingConfig": {"loss": ")" + loss + R"(", "metrics": {}, "optimizer_config": {"class_name": ")" +
+                                          optimizer + R"(", "config": {"learningRate": 0.5, )" + options +
+                                          R"(}}}, "weightsManifest": [{"paths": [], "weights": []}]})");
+    const ModelPtr model = load_model("model.json");
+    CHECK(model->optimizer().learning_rate() == 0.5);
+    CHECK(model->call_all({Tensor({2, 6}, DType::float32)}).front().shape() == Shape{2, 3, 2});
+    return to_json<Optimizer>(model->optimizer());
+  };
+  CHECK_THAT(loaded("cosine_proximity", "RMSProp", R"("decay": 0.75, "momentum": 0.25, "epsilon": 0.125,
+"centered": true)"),
+             ContainsSubstring("\"RMSprop\"") && ContainsSubstring("\"rho\":0.75"));
+  CHECK_THAT(loaded("hinge", "Momentum", R"("momentum": 0.25, "useNesterov": true)"),
+             ContainsSubstring("\"SGD\"") && ContainsSubstring("\"nesterov\":true"));
+  CHECK_THAT(loaded("logcosh", "Adagrad", R"("initialAccumulatorValue": 0.25)"),
+             ContainsSubstring("\"initial_accumulator_value\":0.25"));
+}
+
 TEST_CASE("TensorFlow.js: a saved model has the form that it loads, and is loaded with the same weights", "[saving]") {
   const FilesInMemory scope;
   const SymbolicTensor a = layers::input({.shape = {3}, .name = "a"}), b = layers::input({.shape = {3}, .name = "b"});

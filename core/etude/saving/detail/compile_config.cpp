@@ -60,6 +60,29 @@ void take_older_schedule(Json& optimizer) {
                   "than that of Keras 3, which it has here.");
 }
 
+/// Optimizers and losses of TensorFlow.js that have other names here.
+void take_tfjs_names(Json& config) {
+  if (text_in(config, "loss") == "cosine_proximity") config["loss"] = "cosine_similarity";
+  Json& optimizer = config["optimizer"];
+  const std::string kind = text_in(optimizer, "class_name");
+  if (!optimizer.is_object() || !optimizer.contains("config") || !optimizer["config"].is_object()) return;
+  const auto rename = [&](const char* before, const char* now) {
+    Json& options = optimizer["config"];
+    if (!options.contains(before)) return;
+    options[now] = Json(options[before]);
+    options.erase(before);
+  };
+  if (kind == "RMSProp") {
+    optimizer["class_name"] = "RMSprop";
+    rename("decay", "rho");
+  } else if (kind == "Momentum") {
+    optimizer["class_name"] = "SGD";
+    rename("useNesterov", "nesterov");
+  } else if (kind == "Adagrad") {
+    rename("initialAccumulatorValue", "initial_accumulator_value");
+  }
+}
+
 /// The compile_config of a text; null if there is none.
 Json compile_config_in(const Json& json) {
   if (const auto found = json.find("compile_config"); found != json.end() && found->is_object() && !found->empty()) {
@@ -73,6 +96,7 @@ Json compile_config_in(const Json& json) {
   if (const auto optimizer = config.find("optimizer_config"); optimizer != config.end()) {
     config["optimizer"] = Json(*optimizer);
     take_older_schedule(config["optimizer"]);
+    take_tfjs_names(config);
     config.erase("optimizer_config");
   }
   return config;

@@ -282,6 +282,10 @@ Json read_tfjs_topology(const Json& topology) {
   if (!result.contains("config") || !result["config"].is_object()) return result;
   if (class_name == "RNN") remove_options_of_cell(result["config"]);
   if (class_name == "Sequential") add_input_shape(result["config"]);
+  // It writes null for -1.
+  if (class_name == "Reshape" && result["config"].contains("target_shape"))
+    for (Json& extent : result["config"]["target_shape"])
+      if (extent.is_null()) extent = -1;
   // Early versions had no such option.
   const bool is_gru = class_name == "GRU" || class_name == "GRUCell";
   if (is_gru && !result["config"].contains("reset_after")) result["config"]["reset_after"] = false;
