@@ -159,8 +159,17 @@ TEST_CASE("TensorFlow.js: what it computes otherwise is an error, or a warning",
   CHECK_THAT(error(layers::elu({.alpha = 0.5}), row), ContainsSubstring("\"alpha\": 0.5"));
   CHECK(error(layers::elu(), row) == "");
   CHECK_THAT(error(layers::softmax({.axis = 1}), row), ContainsSubstring("\"axis\": 1"));
+  CHECK(error(layers::softmax({.axis = 2}), row) == "");
   CHECK_THAT(error(layers::batch_normalization({.axis = 1}), row), ContainsSubstring("\"axis\": 1"));
   CHECK(error(layers::batch_normalization({.axis = 2}), row) == "");
+  CHECK(error(layers::time_distributed({.layer = layers::softmax({.axis = 1})}), row) == "");
+  Sequential without_input({layers::dense({.units = 3}), layers::batch_normalization({.axis = 1}),
+                            layers::softmax({.axis = 1}), layers::reshape({.target_shape = {-1, 1}})});
+  without_input.build({-1, 4});
+  without_input.save("m/model.json");
+  const std::vector<std::byte> bytes = scope.files->read("m/model.json");
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  CHECK_THAT(text, ContainsSubstring("\"target_shape\":[3,1]"));  // there the extent of -1 would stay unknown
   CHECK_THAT(error(layers::conv1d({.filters = 2, .kernel_size = 2, .padding = "causal"}), row),
              ContainsSubstring("\"padding\": causal"));
   const ConsoleText warnings(Console::warnings);

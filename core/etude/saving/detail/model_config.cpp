@@ -55,6 +55,13 @@ std::vector<std::optional<Shape>> input_shapes(const Sequential& model) {
   return shapes;
 }
 
+/// The shape for which a layer was built, for any batch.
+std::optional<Shape> built_shape(const Layer& layer) {
+  std::optional<Shape> shape = layer.input_shape();
+  if (shape && shape->rank() > 0 && !keeps_rows(layer)) (*shape)[0] = -1;
+  return shape;
+}
+
 Json sequential_config(const Sequential& model) {
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
   if (model.has_input()) {
@@ -64,7 +71,8 @@ Json sequential_config(const Sequential& model) {
   }
   const std::vector<LayerPtr> layers = model.layers();
   const std::vector<std::optional<Shape>> shapes = input_shapes(model);
-  for (std::size_t i = 0; i < layers.size(); ++i) config["layers"].push_back(layer_json(*layers[i], shapes[i]));
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    config["layers"].push_back(layer_json(*layers[i], shapes[i] ? shapes[i] : built_shape(*layers[i])));
   if (!model.has_input() && model.built() && model.input_shape())
     config["build_input_shape"] = field_json(build_shape(model), {"Sequential", "build_input_shape"});
   return config;

@@ -1,6 +1,7 @@
 #include "etude/saving/detail/tfjs_form.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -55,7 +56,6 @@ constexpr Only only[] = {
     {"MaxPooling1D AveragePooling1D GlobalAveragePooling1D GlobalMaxPooling1D SeparableConv2D", "data_format",
      "\"channels_last\""},
     {"ELU", "alpha", "1.0"},
-    {"Softmax", "axis", "-1"},
     {"LayerNormalization", "rms_scaling", "false"},
     {"BatchNormalization", "renorm", "false"},
     {"Bidirectional", "backward_layer", "null"},
@@ -143,6 +143,21 @@ bool is_one(const Json& value) {
   return value == 1 || (value.is_array() && std::ranges::all_of(value, [](const Json& each) { return each == 1; }));
 }
 
+/// Writes the number that -1 stands for, if the shape of the input is known: in TensorFlow.js the extent stays unknown,
+/// and later layers refuse it.
+void find_extent(Json& target, const Json& input) {
+  if (!target.is_array() || !input.is_array() || input.empty()) return;
+  std::int64_t size = 1, known = 1;
+  for (std::size_t i = 1; i < input.size(); ++i) {
+    if (!input[i].is_number_integer()) return;
+    size *= input[i].get<std::int64_t>();
+  }
+  for (const Json& extent : target)
+    if (extent != -1) known *= extent.get<std::int64_t>();
+  for (Json& extent : target)
+    if (extent == -1 && known > 0) extent = size / known;
+}
+
 Json plain_layer(const Json& layer, const Place& place) {
   if (!registered_name_in(layer).empty()) place.lacks(", a custom class");
   if (!is_among(layers, place.class_name)) place.lacks(", which TensorFlow.js lacks");
@@ -154,14 +169,23 @@ Json plain_layer(const Json& layer, const Place& place) {
   const bool is_dilated = config.contains("dilation_rate") && !is_one(config["dilation_rate"]);
   if (is_dilated && is_among("DepthwiseConv2D Conv2DTranspose Conv3DTranspose", place.class_name))
     place.lacks(" with \"dilation_rate\": ", text_of(config["dilation_rate"]));
-  // It computes something else along an inner axis.
+  // It computes something else along an inner axis, or refuses it.
   const Json axis = config.value("axis", Json()), build = layer.value("build_config", Json());
-  const bool is_last = axis == -1 || (build.contains("input_shape") && axis == build["input_shape"].size() - 1);
-  if (place.class_name == "BatchNormalization" && !is_last) place.lacks(" with \"axis\": ", text_of(axis));
+  const Json shape = build.is_object() ? build.value("input_shape", Json()) : Json();
+  const bool is_last = axis == -1 || (shape.is_array() && axis == shape.size() - 1);
+  if (is_among("BatchNormalization Softmax", place.class_name) && !is_last)
+    place.lacks(" with \"axis\": ", text_of(axis));
   if (config.value("padding", Json()) == "causal") place.lacks(" with \"padding\": ", "causal");
   Json result = Json::object();
-  for (const auto& [name, value] : config.items())
-    add_member(result, option_name(name, place), converted(name, value, place));
+  for (const auto& [name, value] : config.items()) {
+    Json part = value;
+    if (name == "layer" && place.class_name == "TimeDistributed" && shape.is_array() && shape.size() > 1) {
+      part["build_config"]["input_shape"] = shape;
+      part["build_config"]["input_shape"].erase(1);
+    }
+    add_member(result, option_name(name, place), converted(name, part, place));
+  }
+  if (place.class_name == "Reshape") find_extent(result["target_shape"], shape);
   return object_of(place.class_name, std::move(result));
 }
 
