@@ -166,6 +166,7 @@ test('a model for TensorFlow.js is saved beside its weights, and loaded from fil
     server.closeAllConnections();
   }
   await assertError(() => et.loadModel('http://127.0.0.1:1/m.keras'), 'io', 'cannot be read');
+  await assertError(() => et.loadModel('http://'), 'value', '[loadModel] "http://" - expected an address');
 
   let artifacts;
   assert.equal(await model.save({ save: (given) => ((artifacts = given), 'kept') }), 'kept');
@@ -174,6 +175,33 @@ test('a model for TensorFlow.js is saved beside its weights, and loaded from fil
   assert.equal(artifacts.weightData.byteLength, 4 * model.countParams());
   await same(et.loadModel({ load: async () => artifacts }));
   await same(et.loadModel({ load: () => ({ ...artifacts, weightData: [artifacts.weightData.slice(0, 8), artifacts.weightData.slice(8)] }) }));
+  await same(et.loadModel({ load: () => ({ ...artifacts, weightData: new Float32Array(artifacts.weightData) }) }));
+  await assertError(() => et.loadModel({ load: () => ({ ...artifacts, weightData: 'text' }) }), 'value', '"text" as weightData of the handler - expected an ArrayBuffer');
+});
+
+test('when a file of weights fails, the others are no longer fetched, and onProgress is silent', async () => {
+  let calls = 0, stopped;
+  const manifest = { modelTopology: {}, weightsManifest: [{ paths: ['a.bin', 'b.bin'], weights: [] }] };
+  const server = createServer(({ url }, response) => {
+    if (url.endsWith('.json')) return response.end(JSON.stringify(manifest));
+    response.writeHead(200, { 'content-length': 1e9 });
+    const timer = setInterval(() => void response.write(new Uint8Array(1000)), 1);
+    response.on('close', () => clearInterval(timer));
+    if (url.endsWith('b.bin')) setTimeout(() => response.destroy(), 50);
+    else stopped = new Promise((closed) => response.on('close', closed));
+  });
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
+  try {
+    const address = `http://127.0.0.1:${server.address().port}/model.json`;
+    await assertError(() => et.loadModel(address, { onProgress: () => calls++ }), 'io', 'b.bin" cannot be read');
+    const before = calls;
+    await stopped;
+    await new Promise((later) => setTimeout(later, 50));
+    assert.equal(calls, before);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
 });
 
 test('a file: URL is the path of a file, as an object and as a string', async () => {

@@ -197,6 +197,9 @@ test('writeTo writes a file piece by piece where it can be opened synchronously,
   await assert.rejects(model.writeTo(refuses), refusal);
   const full = Object.assign(new SyncFile(), { write: () => 0 });
   await assertError(() => model.writeTo(full), 'io', 'the browser cannot store more');
+  const aborted = [], broken = { write: () => Promise.reject(refusal), abort: async () => void aborted.push('aborted') };
+  await assert.rejects(model.writeTo({ createWritable: async () => broken }, 'npz'), refusal);
+  assert.deepEqual(aborted, ['aborted']);
   await assertError(() => model.writeTo('file'), 'value', '"file" - expected a FileSystemFileHandle');
   await assertError(() => model.writeTo(full, 'zip'), 'value', '"zip" as format');
 });

@@ -107,11 +107,19 @@ async function gathered(source: unknown, where: string, onProgress?: Progress): 
   if (source instanceof Uint8Array) return only('model', source);
   if (source instanceof ArrayBuffer) return only('model', new Uint8Array(source));
   if (source instanceof Blob) return { path: nameOf(source), files: new SliceFiles().add(nameOf(source), source), counts: true };
-  if (typeof source === 'string' || source instanceof URL) return addressed(new URL(source), where, onProgress);
+  if (typeof source === 'string' || source instanceof URL) return addressed(urlOf(source, where), where, onProgress);
   if (typeof source === 'object' && source && Symbol.iterator in source) return several([...(source as Iterable<unknown>)], where);
   const handler = source as ModelHandler | null | undefined;
   if (typeof handler?.load === 'function') return ofArtifacts(await handler.load(), where);
   return fail('value', where, `${describe(source)} - expected a path, an address, a File, a Blob, bytes, several Files, or a handler with load() - pass one.`);
+}
+
+function urlOf(address: string | URL, where: string): URL {
+  try {
+    return new URL(address);
+  } catch {
+    return fail('value', where, `${describe(address)} - expected an address such as "https://example.org/m/model.json" - check it.`);
+  }
 }
 
 const only = (name: string, bytes: Uint8Array): Gathered => ({ path: name, files: new MemoryFiles().add(name, bytes).files, counts: true });
@@ -140,10 +148,10 @@ async function bytesOf(response: Response, arrived?: Progress): Promise<Uint8Arr
   return new Uint8Array(await new Blob(pieces).arrayBuffer());
 }
 
-async function fetchBytes(address: URL, where: string, arrived?: Progress): Promise<Uint8Array> {
+async function fetchBytes(address: URL, where: string, arrived?: Progress, signal?: AbortSignal): Promise<Uint8Array> {
   const unreadable = (reason: string) => fail('io', where, `"${address}" ${reason} - expected a file - check the address, and that the server allows this page to read it.`);
   try {
-    const response = await fetch(address);
+    const response = await fetch(address, signal ? { signal } : {});
     return response.ok ? await bytesOf(response, arrived) : unreadable(`answered ${response.status}`);
   } catch (error) {
     return error instanceof TypeError ? unreadable(`cannot be read: ${error.message}`) : Promise.reject(error);
@@ -163,7 +171,7 @@ async function fetched(address: URL, where: string, onProgress?: Progress): Prom
   const bytes = await fetchBytes(address, where, name.endsWith('.json') ? undefined : onProgress);
   const memory = new MemoryFiles().add(name, bytes);
   const shards = /^https?:$/.test(address.protocol) ? shardsIn(bytes) : [];
-  const parts = shards.map(() => 0);
+  const parts = shards.map(() => 0), others = new AbortController();
   const contents = await Promise.all(
     shards.map(async (shard, i) => {
       const at = new URL(encodeURIComponent(shard), address);
@@ -172,11 +180,14 @@ async function fetched(address: URL, where: string, onProgress?: Progress): Prom
         parts[i] = part;
         onProgress(parts.reduce((sum, each) => sum + each, 0) / parts.length);
       });
-      const content = await fetchBytes(at, where, arrived);
+      const content = await fetchBytes(at, where, arrived, others.signal);
       arrived?.(1);
       return content;
     }),
-  );
+  ).catch((error: unknown) => {
+    others.abort();
+    throw error;
+  });
   if (shards.length === 0) onProgress?.(1);
   for (const [i, content] of contents.entries()) memory.add(shards[i] as string, content);
   return { path: name, files: memory.files, counts: false };
@@ -198,12 +209,18 @@ function shardsIn(bytes: Uint8Array): string[] {
   }
 }
 
+function bytesIn(piece: unknown, where: string): Uint8Array {
+  if (ArrayBuffer.isView(piece)) return new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
+  if (piece instanceof ArrayBuffer) return new Uint8Array(piece);
+  return fail('value', where, `${describe(piece)} as weightData of the handler - expected an ArrayBuffer, or an array of them - return that.`);
+}
+
 function ofArtifacts(artifacts: ModelArtifacts | null | undefined, where: string): Gathered {
   if (typeof artifacts !== 'object' || !artifacts) return fail('value', where, `${describe(artifacts)} from load() of the handler - expected artifacts: { modelTopology, weightSpecs, weightData } - return them.`);
   const { modelTopology, weightSpecs = [], weightData = [], trainingConfig, format } = artifacts;
   const json = { format, modelTopology, trainingConfig, weightsManifest: [{ paths: ['weights.bin'], weights: weightSpecs }] };
   const memory = new MemoryFiles().add('model.json', new TextEncoder().encode(JSON.stringify(json))).add('weights.bin', new Uint8Array());
   const weights = memory.files.open('weights.bin', true);
-  for (const piece of Array.isArray(weightData) ? weightData : [weightData]) weights.append(new Uint8Array(piece));
+  for (const piece of Array.isArray(weightData) ? weightData : [weightData]) weights.append(bytesIn(piece, where));
   return { path: 'model.json', files: memory.files, counts: true };
 }

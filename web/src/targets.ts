@@ -89,7 +89,12 @@ export async function writeTo(handle: unknown, format: FileFormat, write: Writer
   }
   if (!isHandle(handle)) fail('value', 'writeTo', `${describe(handle)} - expected a FileSystemFileHandle, or a FileSystemSyncAccessHandle of a worker - pass one.`);
   const bytes = await bytesOf(format, write), stream = await handle.createWritable();
-  await stream.write(bytes as Uint8Array<ArrayBuffer>);
+  try {
+    await stream.write(bytes as Uint8Array<ArrayBuffer>);
+  } catch (error) {
+    await stream.abort().catch(() => undefined); // the file keeps its contents, and is unlocked
+    throw error;
+  }
   await stream.close();
 }
 
