@@ -233,6 +233,8 @@ template <> struct Conversion<Renaming> {
       where.wrong(rule, "an array of a pattern and its replacement", "pass rules such as ['^encoder/', '']");
     const val pattern = rule[0];
     const bool is_expression = pattern.instanceof(val::global("RegExp"));
+    if (is_expression && pattern["flags"].as<std::string>().find_first_not_of('g') != std::string::npos)
+      where.wrong(pattern, "a RegExp without flags", "leave them out");
     return {from_js<std::string>(is_expression ? pattern["source"] : pattern, where),
             from_js<std::string>(rule[1], where)};
   }

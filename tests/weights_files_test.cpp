@@ -171,6 +171,9 @@ TEST_CASE("weights: rules that do not fit are errors that say what the file has,
   CHECK_THAT(error({.transpose = "bias"}), ContainsSubstring("\"dense/bias\" of shape [4] - expected a kernel"));
   CHECK_THAT(error({.transpose = "dense/kernel"}), ContainsSubstring("\"dense/kernel\" of shape [4, 6]"));
   CHECK_THAT(error({.map = {{"^dense/.*$", ""}}}), ContainsSubstring("no tensor \"dense/kernel\" among 2"));
+  Sequential first({layers::input_layer({.shape = {6}}), layers::dense({.units = 4})});
+  CHECK_THAT(error_of([&] { first.load_weights("w.safetensors"); }),
+             ContainsSubstring("tensors \"dense_1/kernel\", \"dense_1/bias\" beside those of the model's 2 weights"));
   for (std::size_t i = 0; i < before.size(); ++i) CHECK(same_bits(other.get_weights()[i], before[i]));
 }
 
@@ -330,6 +333,10 @@ TEST_CASE("weights: those of Hugging Face in several files are loaded by their i
   for (const char* name : {R"("../w.safetensors")", R"("/w.safetensors")", R"("a/w.safetensors")",
                            R"("a\\w.safetensors")", R"("..")", R"("C:w")", R"("")", "3", "{}"})
     CHECK_THAT(error_of([&] { load(name); }), ContainsSubstring("which is no name in the folder of the index"));
+  write(*scope.files, "hf/cut.safetensors.index.json", R"({"metadata": {}, "weight_map": {"dense/)");
+  Built other;
+  CHECK_THAT(error_of([&] { other.load_weights("hf/cut.safetensors.index.json", {.map = {{"a", "b"}}}); }),
+             ContainsSubstring("is not valid JSON"));
 }
 
 /// What `model.save({ save })` of @tensorflow/tfjs 4.22.0 gave for a bidirectional LSTM and a dense layer, compiled

@@ -54,6 +54,7 @@ test('weights of another library are renamed by rules, and kernels transposed wh
   model.build([-1, 6, 5, 2]);
   const map = [[/^encoder\.conv\.|^(head)\./, (text) => text], ['^encoder\\.norm.*$|^[xy]$', '']];
   await assertError(() => model.loadWeights(path, { map }), 'value', 'map[0]');
+  await assertError(() => model.loadWeights(path, { map: [[/^ENCODER/i, '']] }), 'value', 'expected a RegExp without flags');
   map[0] = [/^encoder\.conv\./, 'conv2d/'];
   map.push(['^head\\.', 'dense/'], [/\/(weigh)t$/, '/$1t'], ['weight$', 'kernel']);
   await assertError(() => model.loadWeights(path, { map }), 'data', 'conv2d/kernel', '[4, 2, 3, 2]');

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "etude/base/error.hpp"
+#include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/keras2_activation.hpp"
@@ -55,9 +56,8 @@ void take_older_schedule(Json& optimizer) {
   bool is_older = false;
   for (const char* name : {"decay", "schedule_decay"}) is_older |= config.is_object() && config.erase(name) != 0;
   if (is_older)
-    print_warning({},
-                  "[load_model] the optimizer Nadam of Keras before 2.11, whose momentum grows by another schedule "
-                  "than that of Keras 3, which it has here.");
+    print_warning({}, spelled("[load_model] the optimizer Nadam of Keras before 2.11, whose momentum grows by another "
+                              "schedule than that of Keras 3, which it has here."));
 }
 
 /// Optimizers and losses of TensorFlow.js that have other names here.

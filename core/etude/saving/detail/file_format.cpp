@@ -119,7 +119,8 @@ FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>&
   const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
   const FileFormat format = has("\"weightsManifest\"") ? tfjs
                             : !has("\"weight_map\"")   ? unknown
-                            : has(".safetensors\"")    ? safetensors_shards
+                            : has(".safetensors\"") || has_ending(path, ".safetensors.index.json")
+                                ? safetensors_shards
                                                        : keras_shards;
   if (json) *json = std::move(text);
   return format;

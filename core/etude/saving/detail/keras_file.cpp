@@ -132,7 +132,7 @@ void take_strings(Json& config, const std::string& path) {
   check(!std::ranges::all_of(layers, is_input), ErrorKind::value, "load_model", '"', path,
         "\" has only layers of strings, ", names,
         " - expected a model of numbers - load them by load_string_layers().");
-  print_warning({}, "[load_model] \"" + path + "\": the model begins after the layers of strings " + names +
+  print_warning({}, spelled("[load_model] \"") + path + "\": the model begins after the layers of strings " + names +
                         spelled(", which load_string_layers() loads. Call them on the texts, and pass their results to "
                                 "the model."));
 }
@@ -165,7 +165,7 @@ Task<> restore_optimizer(Model& model, hdf5::Reader& file, const Json& config, c
   optimizer.build(model.trainable_variables());
   const std::optional<Stored> stored = co_await find(file, optimizer, config, reading);
   if (!stored) {
-    print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + optimizer.name() +
+    print_warning({}, spelled("[load_model] \"") + path + "\": the state of the optimizer \"" + optimizer.name() +
                           "\" is not restored: the file has other variables than it. It starts anew.");
     co_return;
   }
@@ -300,7 +300,7 @@ void save_keras_weights(const Model& model, const std::string& path, WriteCount&
 }
 
 Task<> load_keras_weights(Model& model, const std::string& path, const LoadWeightsOptions& options, Reading& reading) {
-  const std::string where = "load_weights \"" + path + '"';
+  const std::string where = spelled("load_weights \"") + path + '"';
   check(options.map.empty() && options.transpose.empty(), ErrorKind::value, where,
         "map or transpose - expected neither for a file of Keras, whose layers are found by their places - leave them "
         "out.");

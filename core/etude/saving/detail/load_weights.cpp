@@ -121,6 +121,9 @@ void match(std::vector<NamedVariable>& weights, std::vector<StoredTensor>& tenso
            const std::string& where) {
   if (options.skip_mismatch) return keep_matching(weights, tensors, where);
   const std::vector<std::string> missing = missing_in(weights, tensors), others = missing_in(tensors, weights);
+  check(others.empty() || !missing.empty(), ErrorKind::data, where, "tensors ", first_names(others),
+        " beside those of the model's ", weights.size(),
+        " weights - expected no others - leave them out by a rule of `map` that renames them to \"\".");
   check(missing.empty() || others.empty(), ErrorKind::data, where, "no tensors ", first_names(missing), " but ",
         first_names(others), " - expected the names of the model's ", weights.size(),
         " weights - load the file into a model of the same layers, or rename its tensors by `map`.");
@@ -187,7 +190,7 @@ Task<> load_weights_task(Model& model, std::string path, LoadWeightsOptions opti
     load_tf_checkpoint(model, path, options, reading);
     co_return;
   }
-  const std::string where = "load_weights \"" + path + '"';
+  const std::string where = spelled("load_weights \"") + path + '"';
   std::vector<NamedVariable> weights = named_weights(model);
   std::vector<StoredTensor> tensors;
   auto finding = [&] { tensors = mapped_weights(file, options, where); };

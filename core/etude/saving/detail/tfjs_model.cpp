@@ -215,7 +215,8 @@ Task<ModelPtr> load_tfjs(const std::string& path, bool compile, Reading& reading
   if (!compile) co_return model;
   compile_as_described(*model, file.description);
   if (model->compiled() && !file.optimizer.empty())
-    print_warning({}, "[load_model] \"" + path + "\": the state of the optimizer \"" + model->optimizer().name() +
+    print_warning({}, spelled("[load_model] \"") + path + "\": the state of the optimizer \"" +
+                          model->optimizer().name() +
                           "\" is not restored: it is in the format of TensorFlow.js. It starts anew.");
   co_return model;
 }
