@@ -172,10 +172,24 @@ TEST_CASE("TensorFlow.js: what it computes otherwise is an error, or a warning",
   CHECK_THAT(text, ContainsSubstring("\"target_shape\":[3,1]"));  // there the extent of -1 would stay unknown
   CHECK_THAT(error(layers::conv1d({.filters = 2, .kernel_size = 2, .padding = "causal"}), row),
              ContainsSubstring("\"padding\": causal"));
-  const ConsoleText warnings(Console::warnings);
-  Sequential masked({layers::input_layer({.shape = {4}}),
-                     layers::embedding({.input_dim = 5, .output_dim = 2, .mask_zero = true}),
-                     layers::global_average_pooling1d()});
-  masked.save("m/model.json");
-  CHECK_THAT(warnings.text(), ContainsSubstring("TensorFlow.js ignores masks in GlobalAveragePooling1D"));
+  CHECK_THAT(error(layers::conv1d({.filters = 2, .kernel_size = 2, .data_format = "channels_first"}), row),
+             ContainsSubstring("\"data_format\": channels_first"));
+  CHECK_THAT(error(layers::max_pooling3d({.pool_size = 1, .strides = 2, .padding = "same"}), {4, 4, 4, 1}),
+             ContainsSubstring("\"padding\": \"same\" and \"strides\": 2"));
+  CHECK(error(layers::max_pooling3d({.pool_size = 2, .padding = "same"}), {4, 4, 4, 1}) == "");
+  CHECK_THAT(error(layers::dense({.units = 2, .activity_regularizer = "l2"}), row),
+             ContainsSubstring("\"activity_regularizer\": "));
+  CHECK_THAT(error(layers::dense({.units = 2, .name = "größe"}), row),
+             ContainsSubstring("the weight \"größe/kernel\" - expected letters of ASCII"));
+  const SymbolicTensor x = layers::input({.shape = {4, 4}});
+  Functional joined({x}, {apply_all(layers::concatenate({.axis = -2}), {x, x}).front()});
+  CHECK_THAT(samples::error_of([&] { joined.save("m/model.json"); }), ContainsSubstring("\"axis\": -2"));
+  for (const LayerPtr& layer : {layers::global_average_pooling1d(), layers::permute({.dims = {2, 1}})}) {
+    const ConsoleText warnings(Console::warnings);
+    Sequential masked({layers::input_layer({.shape = {4}}),
+                       layers::embedding({.input_dim = 5, .output_dim = 2, .mask_zero = true}), layer});
+    masked.save("m/model.json");
+    const std::string name(layer->class_name());
+    CHECK_THAT(warnings.text(), ContainsSubstring("TensorFlow.js treats masks otherwise in " + name));
+  }
 }

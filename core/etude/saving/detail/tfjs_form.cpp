@@ -53,7 +53,7 @@ constexpr Only only[] = {
     {"ReLU", "threshold", "0.0"},
     {"GlobalAveragePooling1D GlobalAveragePooling2D GlobalMaxPooling1D GlobalMaxPooling2D", "keepdims", "false"},
     {"UpSampling2D", "interpolation", "\"nearest\""},  // it computes other corners
-    {"MaxPooling1D AveragePooling1D GlobalAveragePooling1D GlobalMaxPooling1D SeparableConv2D", "data_format",
+    {"Conv1D MaxPooling1D AveragePooling1D GlobalAveragePooling1D GlobalMaxPooling1D SeparableConv2D", "data_format",
      "\"channels_last\""},
     {"ELU", "alpha", "1.0"},
     {"LayerNormalization", "rms_scaling", "false"},
@@ -121,6 +121,8 @@ Json converted(const std::string& option, const Json& value, const Place& place)
   if (option == "dtype") return value.is_string() ? value : "float32";  // the only dtype of its layers' floats
   if (option.ends_with("activation")) return activation(value, place);
   if (option.ends_with("_initializer")) return initializer(value);
+  if (option == "activity_regularizer" && !value.is_null())
+    place.lacks(" with \"activity_regularizer\": ", text_of(value));
   if (option.ends_with("_regularizer")) return regularizer(value, place);
   if (option.ends_with("_constraint")) return constraint(value, place);
   if (option == "layer" || option == "cell") return layer_of(value);
@@ -141,6 +143,14 @@ std::string option_name(const std::string& name, const Place& place) {
 
 bool is_one(const Json& value) {
   return value == 1 || (value.is_array() && std::ranges::all_of(value, [](const Json& each) { return each == 1; }));
+}
+
+/// Whether a window is smaller than its stride along an axis.
+bool has_gaps(const Json& window, const Json& strides) {
+  const auto at = [](const Json& list, std::size_t i) { return list.is_array() ? list.at(i) : list; };
+  for (std::size_t i = 0; i < 3; ++i)
+    if (at(strides, i).is_number() && at(window, i) < at(strides, i)) return true;
+  return false;
 }
 
 /// Writes the number that -1 stands for, if the shape of the input is known: in TensorFlow.js the extent stays unknown,
@@ -169,6 +179,14 @@ Json plain_layer(const Json& layer, const Place& place) {
   const bool is_dilated = config.contains("dilation_rate") && !is_one(config["dilation_rate"]);
   if (is_dilated && is_among("DepthwiseConv2D Conv2DTranspose Conv3DTranspose", place.class_name))
     place.lacks(" with \"dilation_rate\": ", text_of(config["dilation_rate"]));
+  // It begins at another place.
+  const bool is_of_3_axes = is_among("Conv3D Conv3DTranspose MaxPooling3D AveragePooling3D", place.class_name);
+  const char* window = config.contains("pool_size") ? "pool_size" : "kernel_size";
+  if (is_of_3_axes && config.value("padding", Json()) == "same" && has_gaps(config[window], config["strides"]))
+    place.lacks(" with \"padding\": \"same\" and \"strides\": ", text_of(config["strides"]));
+  // It takes other negative axes for the last.
+  if (place.class_name == "Concatenate" && config.value("axis", -1) < -1)
+    place.lacks(" with \"axis\": ", text_of(config["axis"]));
   // It computes something else along an inner axis, or refuses it.
   const Json axis = config.value("axis", Json()), build = layer.value("build_config", Json());
   const Json shape = build.is_object() ? build.value("input_shape", Json()) : Json();

@@ -154,12 +154,24 @@ void discard_files(Vfs& files, const std::string& folder, const std::vector<std:
     if (files.kind(folder + '/' + name) == PathKind::file) files.discard(folder + '/' + name);
 }
 
-/// TensorFlow.js averages masked steps, too, and passes masks on behind a convolution.
+/// TensorFlow.js averages masked steps, too, and gives the last mask to all later layers, also behind one that ends it.
 void warn_of_masks(std::string_view text, const std::string& path) {
-  const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
-  if ((has("\"Masking\"") || has("\"mask_zero\":true")) && (has("\"GlobalAveragePooling1D\"") || has("\"Conv1D\"")))
-    print_warning({}, "[Model.save] \"" + path +
-                          "\": TensorFlow.js ignores masks in GlobalAveragePooling1D and Conv1D: compare its results.");
+  const auto has = [&](const std::string& part) { return text.find(part) != text.npos; };
+  if (!has("\"Masking\"") && !has("\"mask_zero\":true")) return;
+  for (const char* name : {"GlobalAveragePooling1D", "Conv1D", "MaxPooling1D", "AveragePooling1D", "Permute", "Reshape",
+                           "RepeatVector"})
+    if (has(std::string("\"class_name\":\"") + name + '"'))
+      return print_warning({}, "[Model.save] \"" + path + "\": TensorFlow.js treats masks otherwise in " + name +
+                                   ", and behind it: compare its results.");
+}
+
+/// Whether TensorFlow.js accepts a weight's name: ^[A-Za-z0-9][-A-Za-z0-9._/]*$ in common.ts of tfjs-layers.
+bool is_tfjs_name(std::string_view name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  const auto is_any = [&](char c) { return is_letter(c) || c == '-' || c == '.' || c == '_' || c == '/'; };
+  return !name.empty() && is_letter(name.front()) && std::ranges::all_of(name, is_any);
 }
 
 }  // namespace
@@ -174,10 +186,14 @@ void save_tfjs(const Model& model, const std::string& path, WriteCount& count) {
   Json topology = tfjs_topology(model_to_json(model));  // throws before there is a file
   const std::vector<NamedVariable> weights = named_tfjs_weights(model);
   std::set<std::string_view> names;
-  for (const NamedVariable& weight : weights)
+  for (const NamedVariable& weight : weights) {
+    check(is_tfjs_name(weight.name), ErrorKind::value, "Model.save", "the weight \"", weight.name,
+          "\" - expected letters of ASCII, digits, -, ., _ and /, and a letter or a digit first, for TensorFlow.js - "
+          "give the layer another name.");
     check(names.insert(weight.name).second, ErrorKind::value, "Model.save", "two weights \"", weight.name,
           "\", for two layers of that name are in models within the model - expected unique names of layers - give "
           "the layers other names.");
+  }
   const std::shared_ptr<Vfs> files = vfs_or_host({}, "Model.save");
   const std::string folder = parent_of(path);
   files->make_folders(folder);
