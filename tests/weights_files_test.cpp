@@ -401,12 +401,14 @@ TEST_CASE("TensorFlow.js: a model that it saved is loaded, compiled, and compute
 TEST_CASE("TensorFlow.js: its optimizers, its losses and its -1 of Reshape are loaded", "[saving]") {
   const FilesInMemory scope;
   const auto loaded = [&](const std::string& loss, const std::string& optimizer, const std::string& options) {
-    write(*scope.files, "model.json", R"({"format": "layers-model", "modelTopology": {"class_name": "Sequential",
+    write(*scope.files, "model.json",
+          R"({"format": "layers-model", "modelTopology": {"class_name": "Sequential",
 "config": {"name": "s", "layers": [{"class_name": "Reshape", "config": {"target_shape": [null, 2], "name": "r",
 "batch_input_shape": [null, 6], "dtype": "float32"}}]}, "keras_version": "tfjs-layers 4.22.0", "backend":
-"tensor_flow.js"}, "trainingConfig": {"loss": ")" + loss + R"(", "metrics": {}, "optimizer_config": {"class_name": ")" +
-                                          optimizer + R"(", "config": {"learningRate": 0.5, )" + options +
-                                          R"(}}}, "weightsManifest": [{"paths": [], "weights": []}]})");
+"tensor_flow.js"}, "trainingConfig": {"loss": ")" +
+              loss + R"(", "metrics": {}, "optimizer_config": {"class_name": ")" + optimizer +
+              R"(", "config": {"learningRate": 0.5, )" + options +
+              R"(}}}, "weightsManifest": [{"paths": [], "weights": []}]})");
     const ModelPtr model = load_model("model.json");
     CHECK(model->optimizer().learning_rate() == 0.5);
     CHECK(model->call_all({Tensor({2, 6}, DType::float32)}).front().shape() == Shape{2, 3, 2});

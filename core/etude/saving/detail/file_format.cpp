@@ -117,11 +117,10 @@ FileFormat format_of(const std::string& path, const std::shared_ptr<FileSource>&
   if (begin == text.npos || text[begin] != '{') return format_by_name(path);
   text = json_text_in(*source, path);
   const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
-  const FileFormat format = has("\"weightsManifest\"") ? tfjs
-                            : !has("\"weight_map\"")   ? unknown
-                            : has(".safetensors\"") || has_ending(path, ".safetensors.index.json")
-                                ? safetensors_shards
-                                                       : keras_shards;
+  const FileFormat format = has("\"weightsManifest\"")                                             ? tfjs
+                            : !has("\"weight_map\"")                                               ? unknown
+                            : has(".safetensors\"") || has_ending(path, ".safetensors.index.json") ? safetensors_shards
+                                                                                                   : keras_shards;
   if (json) *json = std::move(text);
   return format;
 }

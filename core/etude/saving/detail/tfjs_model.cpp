@@ -158,8 +158,8 @@ void discard_files(Vfs& files, const std::string& folder, const std::vector<std:
 void warn_of_masks(std::string_view text, const std::string& path) {
   const auto has = [&](const std::string& part) { return text.find(part) != text.npos; };
   if (!has("\"Masking\"") && !has("\"mask_zero\":true")) return;
-  for (const char* name : {"GlobalAveragePooling1D", "Conv1D", "MaxPooling1D", "AveragePooling1D", "Permute", "Reshape",
-                           "RepeatVector"})
+  for (const char* name :
+       {"GlobalAveragePooling1D", "Conv1D", "MaxPooling1D", "AveragePooling1D", "Permute", "Reshape", "RepeatVector"})
     if (has(std::string("\"class_name\":\"") + name + '"'))
       return print_warning({}, "[Model.save] \"" + path + "\": TensorFlow.js treats masks otherwise in " + name +
                                    ", and behind it: compare its results.");
