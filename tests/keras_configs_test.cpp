@@ -236,6 +236,38 @@ TEST_CASE("layers with one shared_object_id are one layer", "[config]") {
   CHECK(count(7, 7) == 6);  // not the layers of an earlier text
 }
 
+TEST_CASE("outputs count the calls of a Functional model from 1, as Keras 3 does", "[config]") {
+  const auto described = [](bool functional) {
+    const SymbolicTensor x = layers::input({.shape = {2}});
+    const SymbolicTensor a = layers::input({.shape = {2}, .name = "a"}), b = layers::input({.shape = {2}, .name = "b"});
+    const LayerPtr dense = layers::dense({.units = 2, .name = "dense"});
+    LayerPtr inner = std::make_shared<Sequential>(std::vector<LayerPtr>{layers::input_layer({.shape = {2}}), dense});
+    if (functional) inner = std::make_shared<Functional>(SymbolicTensors{x}, SymbolicTensors{dense->apply(x)});
+    const SymbolicTensor of_a = inner->apply(a), of_b = inner->apply(b);
+    const Functional model({a, b}, {of_a, layers::dense({.units = 1, .name = "last"})->apply(of_b)});
+    return std::pair(json::parse(to_json<Layer>(model)), inner->name());
+  };
+  const auto results = [](const json& description) {
+    const ModelPtr model = model_from_json(description.dump());
+    std::vector<Tensor> ones;
+    for (const Tensor& each : model->get_weights())
+      ones.push_back(tensor_of(each.shape(), each.dtype(), std::vector(static_cast<std::size_t>(each.size()), 1.0)));
+    model->set_weights(ones);
+    const std::vector<Tensor> y =
+        model->call_all({tensor_of({1, 2}, DType::float32, {1, 2}), tensor_of({1, 2}, DType::float32, {3, 4})});
+    return std::vector{y[0].at(0), y[1].at(0)};
+  };
+  const std::vector<double> expected{4, 17};
+  for (const bool functional : {true, false}) {
+    auto [description, inner] = described(functional);
+    json& outputs = description["config"]["output_layers"];
+    CHECK(outputs == json::array({json::array({inner, functional ? 1 : 0, 0}), json::array({"last", 0, 0})}));
+    CHECK(results(description) == expected);
+    outputs[0][1] = 0;  // Étude's first descriptions
+    CHECK(results(description) == expected);
+  }
+}
+
 TEST_CASE("a call whose arguments a model cannot keep is an Error that names them", "[config][errors]") {
   const json lstm{{"class_name", "LSTM"}, {"config", {{"units", 2}}}};
   const json dropout{{"class_name", "Dropout"}, {"config", {{"rate", 0.5}}}};

@@ -122,7 +122,7 @@ TEST_CASE("JSON, clones and files keep nested structures, in the form of Keras",
         R"("args":[{"image":{"class_name":"__keras_tensor__")", R"("meta":{"age":{"class_name":"__keras_tensor__")",
         R"("sizes":[{"class_name":"__keras_tensor__")",
         // Keras counts the calls of a model from 1, and reads this form, too.
-        R"("output_layers":[["inner",0,2],{"more":[["inner",0,0],["inner",0,1]]}])"})
+        R"("output_layers":[["inner",1,2],{"more":[["inner",1,0],["inner",1,1]]}])"})
     CHECK_THAT(text, ContainsSubstring(part));
   std::string with_masks = text;
   const std::string calls = R"("kwargs":{})";

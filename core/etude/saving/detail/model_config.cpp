@@ -27,6 +27,8 @@ bool keeps_rows(const Layer& layer) {
   return std::ranges::any_of(layer.layers(), [](const LayerPtr& inner) { return keeps_rows(*inner); });
 }
 
+bool is_functional(const Layer* layer) { return dynamic_cast<const Functional*>(layer) != nullptr; }
+
 /// The options that all models have.
 LayerOptions options_in(const Json& config, const std::string& class_name) {
   return {.name = field_in<std::string>(config, "name", class_name, ""),
@@ -126,6 +128,12 @@ class Calls {
   Json history(const SymbolicTensor& tensor) const {
     return {tensor.name(), numbers_.at(tensor.call().get()), tensor.output()};
   }
+  /// The same in a list of outputs, where Keras 3 counts the calls of a Functional model from 1.
+  Json output(const SymbolicTensor& tensor) const {
+    const LayerCall& call = *tensor.call();
+    const std::size_t first = is_functional(call.layer.get()) ? 1 : 0;
+    return {tensor.name(), numbers_.at(&call) + first, tensor.output()};
+  }
   Json tensor(const SymbolicTensor& tensor) const {
     return {{"class_name", "__keras_tensor__"},
             {"config",
@@ -162,7 +170,7 @@ Json functional_config(const Functional& model) {
   }
   const auto histories = [&](const std::vector<SymbolicTensor>& tensors, const std::vector<std::string>& names) {
     Json all = Json::array();
-    for (const SymbolicTensor& tensor : tensors) all.push_back(calls.history(tensor));
+    for (const SymbolicTensor& tensor : tensors) all.push_back(calls.output(tensor));
     return by_name_or_listed(std::move(all), names);
   };
   config["input_layers"] = histories(model.inputs(), model.input_keys());
@@ -180,7 +188,7 @@ class GraphReader {
       for (const Json* history : node.inputs) find_first_call(*history);
     if (const auto outputs = config.find("output_layers"); outputs != config.end() && outputs->is_structured())
       for (const Json* history : leaves_of(*outputs, is_history).values)
-        if (history->is_array()) find_first_call(*history);
+        if (history->is_array()) find_first_output(*history);
     for (std::size_t i = 0; i < nodes_.size(); ++i) wait(i);
     while (!ready_.empty()) {
       const auto [round, next] = *ready_.begin();
@@ -200,7 +208,7 @@ class GraphReader {
     std::vector<SymbolicTensor> result;
     if (histories.empty()) return result;
     Leaves leaves = leaves_of(histories, is_history);
-    for (const Json* history : leaves.values) result.push_back(tensor(*history));
+    for (const Json* history : leaves.values) result.push_back(tensor(counted_from_0(*history)));
     return {std::move(result), leaves.listed() ? std::vector<std::string>() : std::move(leaves.paths)};
   }
 
@@ -226,6 +234,8 @@ class GraphReader {
     const LayerPtr layer = object_from_json<Layer>(json);
     const Json& nodes = array_in(json, "inbound_nodes", "Functional");
     for (std::size_t i = 0; i < nodes.size(); ++i) add_node({{name, i}, layer, calls_.inputs(nodes[i], name, *layer)});
+    const bool of_keras3 = !nodes.empty() && nodes.front().is_object();
+    if (of_keras3 && is_functional(layer.get())) outputs_from_1_.insert(name);
   }
 
   void add_node(Node node) {
@@ -255,6 +265,21 @@ class GraphReader {
     const Place place = source_of(history).first;
     if (place.call > 0 && !known_.contains(place) && known_.contains({place.layer, place.call - 1}))
       counted_from_1_.insert(place.layer);
+  }
+
+  /// Keras 3 counts the calls of a Functional model within a model from 1 where it lists outputs, and from 0 elsewhere.
+  /// Étude's first files count them from 0 there, too.
+  void find_first_output(const Json& history) {
+    const Place place = source_of(history).first;
+    if (!outputs_from_1_.contains(place.layer)) return find_first_call(history);
+    if (place.call == 0) outputs_from_1_.erase(place.layer);
+  }
+
+  /// The history of an output with the number of its call as elsewhere.
+  Json counted_from_0(Json history) const {
+    const Place place = source_of(history).first;
+    if (outputs_from_1_.contains(place.layer) && place.call > 0) history[1] = place.call - 1;
+    return history;
   }
 
   /// The call of a history, and which of its outputs it is.
@@ -311,7 +336,7 @@ class GraphReader {
 
   CallReader calls_;
   std::set<Place> known_;
-  std::set<std::string, std::less<>> counted_from_1_;
+  std::set<std::string, std::less<>> counted_from_1_, outputs_from_1_;
   std::vector<Node> nodes_;
   std::map<Place, std::vector<SymbolicTensor>> outputs_;
   std::map<Place, std::vector<std::size_t>> waiting_;    // the nodes that depend on a call

@@ -227,9 +227,12 @@ Json histories(const Json& json, const std::set<std::string>& models) {
 }
 
 Json functional_config(const Json& config) {
-  std::set<std::string> models;
-  for (const Json& layer : config["layers"])
-    if (is_model(layer)) models.insert(layer["name"].get<std::string>());
+  std::set<std::string> models, sequential;  // the description counts outputs of other models from 1, too
+  for (const Json& layer : config["layers"]) {
+    if (!is_model(layer)) continue;
+    models.insert(layer["name"].get<std::string>());
+    if (class_name_in(layer) == "Sequential") sequential.insert(layer["name"].get<std::string>());
+  }
   Json all = Json::array();
   for (const Json& layer : config["layers"]) {
     const auto name = layer["name"].get<std::string>();
@@ -249,7 +252,7 @@ Json functional_config(const Json& config) {
           {"trainable", config["trainable"]},
           {"layers", std::move(all)},
           {"input_layers", histories(config["input_layers"], models)},
-          {"output_layers", histories(config["output_layers"], models)}};
+          {"output_layers", histories(config["output_layers"], sequential)}};
 }
 
 Json sequential_config(const Json& config) {
