@@ -275,6 +275,12 @@ TEST_CASE("a call whose arguments a model cannot keep is an Error that names the
   CHECK(error(call_of(lstm, {{"training", false}, {"mask", nullptr}})) == "no error");
   CHECK_THAT(error(call_of(dropout, {{"training", true}})),
              ContainsSubstring("a call of \"layer\" with the argument training = true"));
+  // The default of these layers, which Keras 3.15.1 writes although the caller gave no argument.
+  for (const char* const name : {"RandomGrayscale", "Solarization"}) {
+    json model = json::parse(call_of({{"class_name", name}, {"config", json::object()}}, {{"training", true}}));
+    model["config"]["layers"][0]["config"]["batch_shape"] = {nullptr, 3, 2, 1};
+    CHECK(error(model.dump()) == "no error");
+  }
   const json mask{{"class_name", "__keras_tensor__"}, {"config", {{"keras_history", {"not_equal", 0, 0}}}}};
   CHECK_THAT(error(call_of(lstm, {{"mask", mask}})), ContainsSubstring("with the argument mask"));
   // Without a layer that creates a mask, it is the caller's.

@@ -67,6 +67,24 @@ bool is_default(const Json& json) {
 /// Whether it is the name of an argument for the masks of inputs.
 bool is_mask(std::string_view name) { return name.ends_with("mask") && name != "attention_mask"; }
 
+/// Whether it is a layer that Keras 3 describes as called with training=True, its default, if the call had no argument.
+/// fit, evaluate and predict replace it.
+bool trains_by_default(const Layer& layer) {
+  constexpr std::array<std::string_view, 12> others{"AugMix",
+                                                    "AutoContrast",
+                                                    "CenterCrop",
+                                                    "ContrastLimitedAdaptiveHistogramEqualization",
+                                                    "CutMix",
+                                                    "Equalization",
+                                                    "MaxNumBoundingBoxes",
+                                                    "MixUp",
+                                                    "Pipeline",
+                                                    "RandAugment",
+                                                    "Resizing",
+                                                    "Solarization"};
+  return layer.class_name().starts_with("Random") || std::ranges::find(others, layer.class_name()) != others.end();
+}
+
 [[noreturn]] void wrong(const std::string& layer, const std::string& argument, const Json& value) {
   fail(ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument, " = ",
        JsonExcerpt{value}, " - expected calls with inputs alone - create the model in code.");
@@ -155,11 +173,13 @@ bool CallReader::passes_mask(const Json& mask) const {
   return is_created;
 }
 
-void CallReader::add_named(const Json& arguments, const std::string& layer, std::vector<const Json*>& inputs) const {
+void CallReader::add_named(const Json& arguments, const std::string& layer, const Layer& called,
+                           std::vector<const Json*>& inputs) const {
   std::array<std::vector<const Json*>, tensor_arguments.size()> found;
   if (!arguments.is_object()) return;
   for (const auto& [name, value] : arguments.items()) {
     if (is_default(value) || (is_mask(name) && passes_mask(value))) continue;
+    if (name == "training" && value == true && trains_by_default(called)) continue;
     const auto* place = std::ranges::find(tensor_arguments, name);
     if (place == tensor_arguments.end() || !value.is_structured() ||
         !add_tensors(value, layer, found[static_cast<std::size_t>(place - tensor_arguments.begin())]))
@@ -178,13 +198,13 @@ std::vector<const Json*> CallReader::inputs(const Json& node, const std::string&
     for (const Json& entry : node)
       if (!add_tensors(entry, layer, result)) wrong(layer, "inputs", entry);
     for (const Json& entry : node)
-      if (entry.is_array() && entry.size() > 3) add_named(entry[3], layer, result);
+      if (entry.is_array() && entry.size() > 3) add_named(entry[3], layer, called, result);
     return result;
   }
   for (const Json& argument : array_in(node, "args", layer))
     if (!argument.is_null() && !add_nested(argument, layer, called, result) && !add_tensors(argument, layer, result))
       wrong(layer, "args", argument);
-  if (const auto named = node.find("kwargs"); named != node.end()) add_named(*named, layer, result);
+  if (const auto named = node.find("kwargs"); named != node.end()) add_named(*named, layer, called, result);
   return result;
 }
 

@@ -33,7 +33,8 @@ class CallReader {
   void need(const Json& config);
 
  private:
-  void add_named(const Json& arguments, const std::string& layer, std::vector<const Json*>& inputs) const;
+  void add_named(const Json& arguments, const std::string& layer, const Layer& called,
+                 std::vector<const Json*>& inputs) const;
   bool passes_mask(const Json& mask) const;
 
   /// A tensor from which a layer creates a mask: true for elements that are not `number`.
