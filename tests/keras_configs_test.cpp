@@ -268,6 +268,21 @@ TEST_CASE("outputs count the calls of a Functional model from 1, as Keras 3 does
   }
 }
 
+TEST_CASE("a frozen layer of a Bidirectional is frozen in both directions", "[config]") {
+  const json frozen{{"class_name", "LSTM"}, {"config", {{"units", 2}, {"trainable", false}}}};
+  const auto trained = [](const json& layer) {
+    const auto both = from_json<Layer>(json{{"class_name", "Bidirectional"}, {"config", {{"layer", layer}}}}.dump());
+    (*both)(Tensor({1, 2, 3}, DType::float32));
+    CHECK(both->weights().size() > 0);
+    return both->trainable_variables().size();
+  };
+  CHECK(trained(frozen) == 0);
+  const json lstm{{"class_name", "LSTMCell"}, {"config", {{"units", 2}, {"trainable", false}}}};
+  const json gru{{"class_name", "GRUCell"}, {"config", {{"units", 2}}}};
+  const json stacked{{"class_name", "StackedRNNCells"}, {"config", {{"cells", json::array({lstm, gru})}}}};
+  CHECK(trained({{"class_name", "RNN"}, {"config", {{"cell", stacked}}}}) == 6);
+}
+
 TEST_CASE("a call whose arguments a model cannot keep is an Error that names them", "[config][errors]") {
   const json lstm{{"class_name", "LSTM"}, {"config", {{"units", 2}}}};
   const json dropout{{"class_name", "Dropout"}, {"config", {{"rate", 0.5}}}};

@@ -3,6 +3,16 @@
 #include "etude/base/error.hpp"
 
 namespace etude {
+namespace {
+
+/// A copy of a cell that is frozen if the cell is.
+std::shared_ptr<RnnCell> twin_of(const RnnCell& cell) {
+  std::shared_ptr<RnnCell> twin = cell.copy();
+  twin->set_own_trainable(cell.trainable());
+  return twin;
+}
+
+}  // namespace
 
 StackedRNNCells::StackedRNNCells(StackedRNNCellsOptions options)
     : RnnCell(class_entry<StackedRNNCells>, std::move(options)) {
@@ -73,7 +83,7 @@ RnnCell::Parts StackedRNNCells::parts(const Shape& x, bool training) {
 
 std::shared_ptr<RnnCell> StackedRNNCells::copy() const {
   StackedRNNCellsOptions options = described_options<StackedRNNCellsOptions>();
-  for (std::size_t i = 0; i < cells_.size(); ++i) options.cells[i] = cells_[i]->copy();
+  for (std::size_t i = 0; i < cells_.size(); ++i) options.cells[i] = twin_of(*cells_[i]);
   return std::make_shared<StackedRNNCells>(std::move(options));
 }
 
@@ -84,7 +94,7 @@ RNN::RNN(RNNOptions options)
 
 std::shared_ptr<Recurrent> RNN::copy(bool go_backwards, const std::string& name) const {
   RNNOptions options = described_options<RNNOptions>();
-  options.cell = cell()->copy();
+  options.cell = twin_of(*cell());
   options.go_backwards = go_backwards;
   options.name = name;
   return std::make_shared<RNN>(std::move(options));

@@ -26,6 +26,8 @@ Bidirectional::Bidirectional(BidirectionalOptions options)
             forward_->returns_state() == backward_->returns_state(),
         ErrorKind::value, where(), "backward_layer = ", second->name(), " for layer = ", first->name(),
         " - expected another go_backwards, the same return_sequences and return_state - set its options.");
+  forward_->set_own_trainable(first->trainable());
+  backward_->set_own_trainable(second->trainable());
   // Keras replaces the option of both layers, too.
   for (const auto& layer : {forward_, backward_}) layer->set_zero_output_for_mask(layer->returns_sequences());
   constexpr std::string_view modes[] = {"concat", "sum", "mul", "ave"};
