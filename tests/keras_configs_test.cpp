@@ -283,6 +283,24 @@ TEST_CASE("a frozen layer of a Bidirectional is frozen in both directions", "[co
   CHECK(trained({{"class_name", "RNN"}, {"config", {{"cell", stacked}}}}) == 6);
 }
 
+TEST_CASE("decay of an optimizer of Keras 2 is a schedule of its learning rate", "[config]") {
+  const json dense{{"class_name", "Dense"}, {"config", {{"units", 1}}}};
+  json sgd{{"class_name", "SGD"}, {"config", {{"learning_rate", 0.5}, {"decay", 0.25}, {"momentum", 0.5}}}};
+  const auto config = [&] {
+    const json model{{"class_name", "Sequential"},
+                     {"config", {{"layers", json::array({dense})}}},
+                     {"training_config", {{"loss", "mse"}, {"optimizer_config", sgd}}}};
+    return json::parse(to_json(model_from_json(model.dump())->optimizer()))["config"];
+  };
+  const json schedule = config()["learning_rate"];
+  CHECK(schedule["class_name"] == "InverseTimeDecay");
+  CHECK(schedule["config"]["initial_learning_rate"] == 0.5);
+  CHECK(schedule["config"]["decay_steps"] == 1);
+  CHECK(schedule["config"]["decay_rate"] == 0.25);
+  sgd["config"]["decay"] = 0.0;
+  CHECK(config()["learning_rate"] == 0.5);
+}
+
 TEST_CASE("a call whose arguments a model cannot keep is an Error that names them", "[config][errors]") {
   const json lstm{{"class_name", "LSTM"}, {"config", {{"units", 2}}}};
   const json dropout{{"class_name", "Dropout"}, {"config", {{"rate", 0.5}}}};

@@ -83,10 +83,27 @@ void take_tfjs_names(Json& config) {
   }
 }
 
+/// Optimizers of Keras before 2.11 divide the learning rate by 1 + decay · step, which is a schedule.
+void take_decay(Json& optimizer) {
+  if (!optimizer.is_object() || !optimizer.contains("config") || !optimizer["config"].is_object()) return;
+  Json& config = optimizer["config"];
+  const char* name = config.contains("lr") ? "lr" : "learning_rate";
+  const auto decay = config.find("decay"), rate = config.find(name);
+  if (decay == config.end() || !decay->is_number() || *decay == 0) return;
+  if (rate == config.end() || !rate->is_number()) return;
+  const Json of_schedule = {{"initial_learning_rate", *rate}, {"decay_steps", 1}, {"decay_rate", *decay}};
+  config[name] = {{"class_name", "InverseTimeDecay"}, {"config", of_schedule}};
+  config.erase("decay");
+}
+
 /// The compile_config of a text; null if there is none.
 Json compile_config_in(const Json& json) {
   if (const auto found = json.find("compile_config"); found != json.end() && found->is_object() && !found->empty()) {
     Json config = without_nulls(*found);
+    if (const auto optimizer = config.find("optimizer"); optimizer != config.end()) {
+      take_older_schedule(*optimizer);
+      take_decay(*optimizer);
+    }
     if (const auto added = json.find("etude"); added != json.end() && added->is_object()) config.update(*added);
     return config;
   }
@@ -97,6 +114,7 @@ Json compile_config_in(const Json& json) {
     config["optimizer"] = Json(*optimizer);
     take_older_schedule(config["optimizer"]);
     take_tfjs_names(config);
+    take_decay(config["optimizer"]);
     config.erase("optimizer_config");
   }
   return config;
