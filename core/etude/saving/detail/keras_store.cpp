@@ -146,9 +146,18 @@ bool is_counter(const Place& place) {
 }
 
 /// A layer's weights in the order of Keras 2: first those that are trained. Those of frozen layers inside it are not.
+/// In a model, also in a frozen one, those come first that its layers train.
 std::vector<Variable> keras2_weights(const Layer& layer) {
-  const std::vector<Variable> trained = layer.trainable_variables();
-  std::vector<Variable> weights = layer.weights();
+  std::vector<Variable> trained = layer.trainable_variables(), weights = layer.weights();
+  if (dynamic_cast<const Model*>(&layer) && layer.own_weights().empty()) {
+    trained.clear();
+    weights.clear();
+    const auto is_new = [&](const Variable& each) { return std::ranges::find(weights, each) == weights.end(); };
+    for (const LayerPtr& inner : layer.layers()) {
+      std::ranges::copy(inner->trainable_variables(), std::back_inserter(trained));
+      std::ranges::copy_if(keras2_weights(*inner), std::back_inserter(weights), is_new);
+    }
+  }
   std::ranges::stable_partition(
       weights, [&](const Variable& each) { return std::ranges::find(trained, each) != trained.end(); });
   return weights;
