@@ -69,11 +69,11 @@ const built = (...layers) => {
 const again = (model, options) => et.modelFromJson(model.toJson(), options);
 const configOf = (layer) => JSON.parse(built(layer).toJson()).config.layers[0];
 
-// As Keras 3.15.1 writes such a class, without "build_config"; Keras writes the dtype as a DTypePolicy.
+// As Keras 3.15.1 writes such a class after build((None, 3)); Keras writes the dtype as a DTypePolicy.
 test('a layer of a registered class is written in the form of Keras', () => {
   assert.equal(
     JSON.stringify(configOf(new Gain({ factor: 3, name: 'louder' }))),
-    '{"module":null,"class_name":"Gain","config":{"name":"louder","trainable":true,"dtype":"float32","factor":3},"registered_name":"my_package>Gain"}',
+    '{"module":null,"class_name":"Gain","config":{"name":"louder","trainable":true,"dtype":"float32","factor":3},"registered_name":"my_package>Gain","build_config":{"input_shape":[null,3]}}',
   );
 });
 
