@@ -104,6 +104,7 @@ class Writer {
     }
   }
 
+  /// x in a random dtype.
   Value converted(Value x) {
     return as(x, std::vector{DType::float32, DType::float64, DType::float16, DType::int32, DType::uint8,
                              DType::boolean}[below(6)]);
@@ -401,9 +402,6 @@ class Writer {
       case 12: return transposed(x);
       case 21:
       case 22: return floating ? windowed(x) : as(x, DType::float32);
-      case 23:
-      case 24: return part(x);
-      case 25: return arranged(x);
       case 13: return reduced(x);
       case 14: return rows(any_float());
       case 15: return below(2) ? product(any_float()) : products(any_float());
@@ -411,6 +409,9 @@ class Writer {
       case 17: return differentiated();
       case 18: return assigned();
       case 19: return updated();
+      case 23:
+      case 24: return part(x);
+      case 25: return arranged(x);
       default:
         return below(4) ? assigned() : draw(one_of(random_, shapes_), below(2) ? DType::float32 : DType::float64);
     }

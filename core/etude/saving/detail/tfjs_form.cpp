@@ -179,15 +179,15 @@ Json plain_layer(const Json& layer, const Place& place) {
   const bool is_dilated = config.contains("dilation_rate") && !is_one(config["dilation_rate"]);
   if (is_dilated && is_among("DepthwiseConv2D Conv2DTranspose Conv3DTranspose", place.class_name))
     place.lacks(" with \"dilation_rate\": ", text_of(config["dilation_rate"]));
-  // It begins at another place.
+  // TensorFlow.js places these windows elsewhere.
   const bool is_of_3_axes = is_among("Conv3D Conv3DTranspose MaxPooling3D AveragePooling3D", place.class_name);
   const char* window = config.contains("pool_size") ? "pool_size" : "kernel_size";
   if (is_of_3_axes && config.value("padding", Json()) == "same" && has_gaps(config[window], config["strides"]))
     place.lacks(" with \"padding\": \"same\" and \"strides\": ", text_of(config["strides"]));
-  // It takes other negative axes for the last.
+  // TensorFlow.js takes every negative axis for the last.
   if (place.class_name == "Concatenate" && config.value("axis", -1) < -1)
     place.lacks(" with \"axis\": ", text_of(config["axis"]));
-  // It computes something else along an inner axis, or refuses it.
+  // TensorFlow.js computes something else along an inner axis, or refuses it.
   const Json axis = config.value("axis", Json()), build = layer.value("build_config", Json());
   const Json shape = build.is_object() ? build.value("input_shape", Json()) : Json();
   const bool is_last = axis == -1 || (shape.is_array() && axis == shape.size() - 1);
@@ -227,7 +227,8 @@ Json histories(const Json& json, const std::set<std::string>& models) {
 }
 
 Json functional_config(const Json& config) {
-  std::set<std::string> models, sequential;  // the description counts outputs of other models from 1, too
+  // TensorFlow.js counts the calls of models from 1. The description does so only for outputs of Functional models.
+  std::set<std::string> models, sequential;
   for (const Json& layer : config["layers"]) {
     if (!is_model(layer)) continue;
     models.insert(layer["name"].get<std::string>());
@@ -327,7 +328,7 @@ Json read_tfjs_topology(const Json& topology) {
   if (!result.contains("config") || !result["config"].is_object()) return result;
   if (class_name == "RNN") remove_options_of_cell(result["config"]);
   if (class_name == "Sequential") add_input_shape(result["config"]);
-  // It writes null for -1.
+  // TensorFlow.js writes null for -1.
   if (class_name == "Reshape" && result["config"].contains("target_shape"))
     for (Json& extent : result["config"]["target_shape"])
       if (extent.is_null()) extent = -1;

@@ -154,7 +154,8 @@ void discard_files(Vfs& files, const std::string& folder, const std::vector<std:
     if (files.kind(folder + '/' + name) == PathKind::file) files.discard(folder + '/' + name);
 }
 
-/// TensorFlow.js averages masked steps, too, and gives the last mask to all later layers, also behind one that ends it.
+/// TensorFlow.js averages masked steps, too, and gives the last mask to all later layers, also after a layer that drops
+/// it.
 void warn_of_masks(std::string_view text, const std::string& path) {
   const auto has = [&](const std::string& part) { return text.find(part) != text.npos; };
   if (!has("\"Masking\"") && !has("\"mask_zero\":true")) return;
@@ -162,7 +163,7 @@ void warn_of_masks(std::string_view text, const std::string& path) {
        {"GlobalAveragePooling1D", "Conv1D", "MaxPooling1D", "AveragePooling1D", "Permute", "Reshape", "RepeatVector"})
     if (has(std::string("\"class_name\":\"") + name + '"'))
       return print_warning({}, "[Model.save] \"" + path + "\": TensorFlow.js treats masks otherwise in " + name +
-                                   ", and behind it: compare its results.");
+                                   " and in the layers after it: compare its results.");
 }
 
 /// Whether TensorFlow.js accepts a weight's name: ^[A-Za-z0-9][-A-Za-z0-9._/]*$ in common.ts of tfjs-layers.
