@@ -91,6 +91,19 @@ TEST_CASE("fields are optional, and Keras's fields that Etude lacks may be null"
   CHECK(layer_error(R"({"class_name": "Flatten"})") == "no error");
 }
 
+TEST_CASE("the numbers of a Rescaling are one, a list, or an array of Keras", "[config]") {
+  const auto config = [](const std::string& members) {
+    return json::parse(to_json(
+        *from_json<Layer>(R"({"class_name": "Rescaling", "config": {"scale": [0.5, 2.0])" + members + "}}")))["config"];
+  };
+  CHECK(config("")["scale"] == json{0.5, 2.0});
+  CHECK(config("")["offset"] == 0.0);
+  CHECK(config(R"(, "offset": [[1], [3]])")["offset"] == json{{1.0}, {3.0}});
+  // Keras 3.15.1, of a NumPy array.
+  CHECK(config(R"(, "offset": {"module": "keras", "class_name": "__numpy__", "config": {"value": [1.5, -1.0], "dtype":)"
+               R"( "float32"}, "registered_name": null})")["offset"] == json{1.5, -1.0});
+}
+
 TEST_CASE("a config has the dtype of a loss or metric if it is set, and takes a policy in its place", "[config]") {
   CHECK_FALSE(json::parse(to_json(*losses::huber()))["config"].contains("dtype"));
   CHECK(json::parse(to_json(*metrics::auc({.dtype = "float16"})))["config"]["dtype"] == "float16");

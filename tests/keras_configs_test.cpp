@@ -2,6 +2,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
 
+#include "console_text.hpp"
 #include "etude/etude.hpp"
 #include "golden.hpp"
 
@@ -173,6 +174,14 @@ TEST_CASE("the names of functions that Keras writes as objects are read", "[conf
   CHECK(config_of<Layer>("Dense", {{"units", 2}, {"activation", function}})["activation"] == "relu");
 }
 
+TEST_CASE("metrics of confusion matrices are read with the dtypes of integers that Keras writes", "[config]") {
+  // Keras 3.15.1 writes int32 with JAX, int64 with TensorFlow.
+  for (const char* dtype : {"int32", "int64"})
+    for (const char* name : {"IoU", "OneHotIoU"})
+      CHECK(config_of<Metric>(name, {{"num_classes", 3}, {"target_class_ids", {0, 2}}, {"dtype", dtype}})
+                .value("dtype", json()) == json());
+}
+
 TEST_CASE("the metrics in a config are those of all outputs, or of each, of which some have none", "[config]") {
   const auto read = [](const std::string& metrics) {
     const ModelPtr model = model_from_json(
@@ -299,6 +308,9 @@ TEST_CASE("decay of an optimizer of Keras 2 is a schedule of its learning rate",
   CHECK(schedule["config"]["decay_rate"] == 0.25);
   sgd["config"]["decay"] = 0.0;
   CHECK(config()["learning_rate"] == 0.5);
+  // As TensorFlow.js 4.22.0 writes it.
+  sgd = {{"class_name", "Adamax"}, {"config", {{"learningRate", 0.25}, {"beta1", 0.5}, {"beta2", 0.75}, {"decay", 2}}}};
+  CHECK(config()["learning_rate"]["config"]["decay_rate"] == 2.0);
 }
 
 TEST_CASE("a call whose arguments a model cannot keep is an Error that names them", "[config][errors]") {
@@ -323,6 +335,50 @@ TEST_CASE("a call whose arguments a model cannot keep is an Error that names the
                 {"name", "not_equal"},
                 {"inbound_nodes", json::array()}};
   CHECK_THAT(error(call_of(lstm, {{"mask", mask}}, json::array({op}))), ContainsSubstring("with the argument mask"));
+}
+
+TEST_CASE("an initial_state beside a mask is a warning, for Keras 3 ignores the mask there", "[config]") {
+  const auto warnings = [](bool masks) {
+    const SymbolicTensor x = layers::input({.shape = {4}, .dtype = "int32"}), state = layers::input({.shape = {2}});
+    const SymbolicTensor steps = layers::embedding({.input_dim = 5, .output_dim = 3, .mask_zero = masks})->apply(x);
+    Functional model({x, state}, {layers::gru({.units = 2, .name = "decoder"})->apply({steps, state})});
+    const std::string text = to_json<Layer>(model);
+    const ConsoleText console(Console::warnings);
+    model_from_json(text);
+    return console.text();
+  };
+  CHECK(warnings(false).empty());
+  CHECK(warnings(true) ==
+        "Warning: [Functional] \"decoder\" is called with an initial_state. If its input has a mask, masked steps keep "
+        "the state; "
+        "in Keras 3 they do not.\n");
+}
+
+TEST_CASE("training=False in a call of Keras 2 is a warning where training changes the layer", "[config]") {
+  const auto warnings = [](const json& layer) {
+    const json x{{"class_name", "InputLayer"},
+                 {"config", {{"batch_input_shape", {nullptr, 3}}, {"name", "x"}}},
+                 {"name", "x"},
+                 {"inbound_nodes", json::array()}};
+    json called = layer;
+    called["name"] = "called";
+    called["config"]["name"] = "called";
+    // As tf-keras 2.15.1 writes layer(x, training=False).
+    called["inbound_nodes"] = json::array({json::array({json::array({"x", 0, 0, {{"training", false}}})})});
+    const json config{{"layers", {x, called}}, {"input_layers", {{"x", 0, 0}}}, {"output_layers", {{"called", 0, 0}}}};
+    const ConsoleText console(Console::warnings);
+    model_from_json(json{{"class_name", "Functional"}, {"config", config}}.dump());
+    return console.text();
+  };
+  json normalization{{"class_name", "BatchNormalization"}, {"config", json::object()}};
+  CHECK(warnings(normalization) ==
+        "Warning: [Functional] \"called\" is called with training=False, which has no effect in fit, as in Keras 3. "
+        "Set its "
+        "trainable to false to keep the statistics of BatchNormalization.\n");
+  CHECK_THAT(warnings({{"class_name", "Dropout"}, {"config", {{"rate", 0.5}}}}), ContainsSubstring("training=False"));
+  normalization["config"]["trainable"] = false;
+  CHECK(warnings(normalization).empty());
+  CHECK(warnings({{"class_name", "Dense"}, {"config", {{"units", 2}}}}).empty());
 }
 
 TEST_CASE("a mask that a layer creates is left out of a call, and one of the caller's is an Error",

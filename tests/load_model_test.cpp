@@ -1,4 +1,5 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 #include <nlohmann/json.hpp>
 
 #include "allocation_counter.hpp"
@@ -197,6 +198,8 @@ TEST_CASE("weights are loaded from a saved model's folder, and from one of check
   CHECK(same(other->get_weights(), model->get_weights()));
   CHECK(other->optimizer().iterations() == 0);
   other->load_weights("model", {.map = {{"^dense/", "none/"}}, .skip_mismatch = true});  // as files of weights
+  CHECK_THAT(error_of([&] { other->load_weights("model", {.map = {{"^dense/.*$", ""}}}); }),
+             Catch::Matchers::ContainsSubstring("no tensor \"dense/kernel\" among 6"));
 
   CheckpointStore store("run");
   std::vector<NamedTensor> older;

@@ -225,6 +225,17 @@ TEST_CASE("integer inputs keep their type: uint8 images through Rescaling (L-38)
   for (std::size_t i = 0; i < 2; ++i) CHECK_THAT((*a)["loss"][i], WithinAbs((*b)["loss"][i], 1e-6));
 }
 
+TEST_CASE("Rescaling has a scale and an offset for each channel, broadcast by NumPy's rule", "[model]") {
+  const Tensor bytes = Tensor::from<std::uint8_t>({2, 1, 3}, {1, 2, 3, 4, 5, 255});
+  const LayerPtr channels = layers::rescaling({.scale = {2, 0.5, 1}, .offset = {0, 1, -1}});
+  CHECK(numbers((*channels)(bytes)) == std::vector<double>{2, 2, 2, 8, 3.5, 254});
+  CHECK(channels->weights().empty());
+  const LayerPtr rows = layers::rescaling({.scale = 1, .offset = Tensor::from<std::int32_t>({1, 1}, {7})});
+  CHECK(numbers((*rows)(bytes)) == std::vector<double>{8, 9, 10, 11, 12, 262});
+  for (const Shape& shape : {Shape{2}, Shape{3, 1, 3}})
+    CHECK_THROWS_WITH((*layers::rescaling({.scale = Tensor(shape)}))(bytes), ContainsSubstring("expected"));
+}
+
 TEST_CASE("float64 arrays are cast to floatx, targets and weights too (L-38)", "[model]") {
   Sequential doubles(two_dense()), floats(two_dense());
   for (Sequential* model : {&doubles, &floats}) model->compile(mse());

@@ -134,6 +134,15 @@ TEST_CASE("weights: a model of PyTorch computes the same after its tensors are r
   const bool first_is_x = golden.tensors[0].name == "x";
   const Tensor &x = golden.tensors[first_is_x ? 0 : 1].tensor, &y = golden.tensors[first_is_x ? 1 : 0].tensor;
   CHECK(difference(model.predict(x, {.verbose = 0}), y, {.atol = 1e-5, .rtol = 1e-5}) == "");
+  LoadWeightsOptions rules = torch_rules;
+  rules.map.pop_back();  // the number of batches is of the dtype I64
+  CHECK_THAT(error_of([&] { model.load_weights(path, rules); }), ContainsSubstring("has dtype \"I64\""));
+  rules.skip_mismatch = true;
+  const std::vector<Tensor> weights = model.get_weights();
+  for (const Variable& weight : model.weights()) Variable(weight).fill(0);
+  model.load_weights(path, rules);
+  const std::vector<Tensor> loaded = model.get_weights();
+  for (std::size_t i = 0; i < weights.size(); ++i) CHECK(same_bits(loaded[i], weights[i]));
 }
 
 TEST_CASE("weights: with skip_mismatch those without a tensor of the same name and shape keep their values",

@@ -78,6 +78,15 @@ if PART == "keras3":
     model.save_weights(os.path.join(FOLDER, "keras", "shards.weights.json"), max_shard_size=80 / 1024**3)
     x = numbers(2, 4)
     result["shards"] = {"file": "keras/shards.weights.json", "inputs": [lists(x)], "y": lists(model(x))}
+    dense(O.LossScaleOptimizer(O.Adafactor(0.05), initial_scale=1024), "scaled_adafactor.keras")
+    # Keras does not scale the loss of a model of which one layer computes in float16.
+    model = keras.Sequential([keras.Input((4,)), L.Dense(3, dtype="mixed_float16"), L.Dense(2)])
+    model.compile(O.Adam(0.02), "mse")
+    for _ in range(3):
+        model.train_on_batch(numbers(6, 4), numbers(6, 2))
+    model.save(os.path.join(FOLDER, "keras", "half_layer.keras"))
+    slots = [variable.numpy().tolist() for variable in model.optimizer.variables]
+    result["half_layer"] = {"file": "keras/half_layer.keras", "optimizer": slots}
 elif PART == "texts":
     # The vocabularies of adapted layers are assets.
     x = keras.Input((3,), dtype="int64")
@@ -115,6 +124,7 @@ else:
 
     tf.config.run_functions_eagerly(True)
     dense(O.Nadam(0.02), "nadam2.h5", "nadam2.keras")
+    dense(O.SGD(O.schedules.InverseTimeDecay(0.3, 1, 0.5)), "sgd2.h5", "sgd2.keras")
 
 result[PART] = {"version": keras.__version__, "models": MODELS}
 json.dump(result, open(RESULT, "w"), separators=(",", ":"))

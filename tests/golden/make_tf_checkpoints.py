@@ -123,6 +123,7 @@ if MAJOR == 2:
     train("rmsprop_slots", old.RMSprop(0.02, momentum=0.5, centered=True))
     train("sgd_list", new.SGD(0.1, momentum=0.9), whole=True)
     train("adam_list", new.Adam(0.05))
+    train("plain_sgd_list", new.SGD(0.1))
 else:
     add("keras3", dense(), numbers(3, 4))
     x = keras.Input((4, 3))

@@ -3,6 +3,7 @@
 x: a function of the draws that returns the inputs. policy: the dtype policy of Keras. draws: training draws random numbers, so
 there are no losses."""
 import keras
+import numpy as np
 
 from whole_models import layers, sequence
 
@@ -48,6 +49,14 @@ def mixed_bfloat16():
 @file(ADAM, x=normal((6, 6, 2)), policy="mixed_float16", draws=True)
 def mixed_float16():
     return sequence((6, 6, 2), layers.Conv2D(4, 3, activation="relu"), layers.LayerNormalization(), layers.GlobalAveragePooling2D(), layers.Dense(2, dtype="float32"))
+
+
+@file(SGD, x=whole(255, (4, 4, 3)))
+def rescaled_channels():
+    # The list is that of EfficientNet with the weights of ImageNet.
+    scales = [1 / np.sqrt(deviation) for deviation in (0.229, 0.224, 0.225)]
+    return sequence((4, 4, 3), layers.Rescaling(1 / 255), layers.Rescaling([float(scale) for scale in scales]),
+                    layers.Rescaling(np.array([1, 0.5, 2], "float32"), [-0.5, 0, 1]), layers.Conv2D(2, 3, activation="tanh"), layers.Flatten(), layers.Dense(2))
 
 
 @file(ADAM, x=lambda draws: [draws.normal((ROWS, 3), 4)])

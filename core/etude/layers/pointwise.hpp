@@ -30,18 +30,19 @@ class ActivationLayer : public Layer {
 };
 
 struct RescalingOptions {
-  double scale = 1, offset = 0;
+  initializers::ConstantValue scale = 1, offset = 0;
   std::string name = {};
   std::string dtype = {};
   bool trainable = true;
   template <class O = RescalingOptions> static constexpr auto fields() {
-    return option_rows(option<&O::scale>("Factor of the inputs.", Need::required),
-                       option<&O::offset>("Number added after the product."), layer_fields<O>());
+    return option_rows(option<&O::scale>("Factor of the inputs: a number, or one for each channel.", Need::required),
+                       option<&O::offset>("Added after the product: a number, or one for each channel."),
+                       layer_fields<O>());
   }
 };
 
-/// x · scale + offset, for any dtype: converts uint8 images to floats. Source:
-/// keras/src/layers/preprocessing/rescaling.py.
+/// x · scale + offset, for any dtype: converts uint8 images to floats. Arrays are broadcast to the inputs by NumPy's
+/// rule; other shapes throw Error(shape). Source: keras/src/layers/preprocessing/rescaling.py.
 class Rescaling : public Layer {
  public:
   using Options = RescalingOptions;
@@ -51,7 +52,8 @@ class Rescaling : public Layer {
   Value call(Value x, bool training) override;
 
  private:
-  double scale_, offset_;
+  const RescalingOptions& options_;
+  Variable scale_, offset_;  // arrays
 };
 
 namespace layers {

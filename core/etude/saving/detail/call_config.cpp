@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "etude/base/error.hpp"
+#include "etude/base/messages.hpp"
 #include "etude/data/columns.hpp"
 #include "etude/layers/projected_attention.hpp"
 #include "etude/layers/recurrent.hpp"
@@ -85,6 +86,20 @@ bool trains_by_default(const Layer& layer) {
   return layer.class_name().starts_with("Random") || std::ranges::find(others, layer.class_name()) != others.end();
 }
 
+/// Whether its inputs after the first one are initial states.
+bool takes_states(const Layer& layer) {
+  return dynamic_cast<const Recurrent*>(&layer) || layer.class_name() == "Bidirectional";
+}
+
+/// Whether training changes what it computes, beside its weights.
+bool differs_in_training(const Layer& layer) {
+  const auto differs = [](const Layer& each) {
+    return each.random_key().has_value() || (each.class_name() == "BatchNormalization" && each.trainable());
+  };
+  return differs(layer) ||
+         std::ranges::any_of(layer.layers_inside(), [&](const LayerPtr& each) { return differs(*each); });
+}
+
 [[noreturn]] void wrong(const std::string& layer, const std::string& argument, const Json& value) {
   fail(ErrorKind::data, "Functional", "a call of \"", layer, "\" with the argument ", argument, " = ",
        JsonExcerpt{value}, " - expected calls with inputs alone - create the model in code.");
@@ -105,7 +120,7 @@ Json call_json(const Layer& layer, Json tensors) {
   if (dynamic_cast<const ProjectedAttention*>(&layer)) {  // query, value, key, attention_mask
     for (std::size_t i = 0; i < tensors.size() && i < 3; ++i) arguments.push_back(tensors[i]);
     if (tensors.size() > 3) named["attention_mask"] = tensors[3];
-  } else if (tensors.size() > 1 && (dynamic_cast<const Recurrent*>(&layer) || layer.class_name() == "Bidirectional")) {
+  } else if (tensors.size() > 1 && takes_states(layer)) {
     arguments.push_back(tensors.front());
     tensors.erase(tensors.begin());
     named["initial_state"] = std::move(tensors);
@@ -197,14 +212,26 @@ std::vector<const Json*> CallReader::inputs(const Json& node, const std::string&
   if (node.is_array()) {  // Keras 2: [[layer, call, output, {names: …}], …]
     for (const Json& entry : node)
       if (!add_tensors(entry, layer, result)) wrong(layer, "inputs", entry);
-    for (const Json& entry : node)
-      if (entry.is_array() && entry.size() > 3) add_named(entry[3], layer, called, result);
+    for (const Json& entry : node) {
+      if (!entry.is_array() || entry.size() < 4) continue;
+      add_named(entry[3], layer, called, result);
+      const auto training = entry[3].find("training");
+      if (training != entry[3].end() && *training == false && differs_in_training(called))
+        print_warning({}, "[Functional] \"" + layer +
+                              "\" is called with training=False, which has no effect in fit, as in Keras 3. Set its "
+                              "trainable to false to keep the statistics of BatchNormalization.");
+    }
     return result;
   }
   for (const Json& argument : array_in(node, "args", layer))
     if (!argument.is_null() && !add_nested(argument, layer, called, result) && !add_tensors(argument, layer, result))
       wrong(layer, "args", argument);
   if (const auto named = node.find("kwargs"); named != node.end()) add_named(*named, layer, called, result);
+  if (result.size() > 1 && !masked_.empty() && takes_states(called))
+    print_warning({},
+                  "[Functional] \"" + layer +
+                      "\" is called with an initial_state. If its input has a mask, masked steps keep the state; in "
+                      "Keras 3 they do not.");
   return result;
 }
 

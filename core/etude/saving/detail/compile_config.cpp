@@ -83,11 +83,12 @@ void take_tfjs_names(Json& config) {
   }
 }
 
-/// Optimizers of Keras before 2.11 divide the learning rate by 1 + decay · step, which is a schedule.
+/// Optimizers of Keras before 2.11, and Adamax of TensorFlow.js, divide the learning rate by 1 + decay · step, which is
+/// a schedule.
 void take_decay(Json& optimizer) {
   if (!optimizer.is_object() || !optimizer.contains("config") || !optimizer["config"].is_object()) return;
   Json& config = optimizer["config"];
-  const char* name = config.contains("lr") ? "lr" : "learning_rate";
+  const char* name = config.contains("lr") ? "lr" : config.contains("learningRate") ? "learningRate" : "learning_rate";
   const auto decay = config.find("decay"), rate = config.find(name);
   if (decay == config.end() || !decay->is_number() || *decay == 0) return;
   if (rate == config.end() || !rate->is_number()) return;

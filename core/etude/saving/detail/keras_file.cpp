@@ -143,11 +143,18 @@ using Stored = std::vector<StoredVariable>;
 Task<std::optional<Stored>> find_optimizer(hdf5::Reader& file, const Optimizer& optimizer, const Json& config,
                                            Reading& reading) {
   if (!has_keras_variables(optimizer)) co_return std::nullopt;
-  KerasWeights group = keras_optimizer_weights(optimizer, config).front();
+  KerasWeights group{.path = "optimizer/vars", .name = optimizer.name(), .variables = {}};
   std::size_t count = 0;
   auto counting = [&] { count = file.kind(group.path) == hdf5::ObjectKind::group ? file.list(group.path).size() : 0; };
   co_await reading.run(counting);
-  group.variables = stored_variables(std::move(group.variables), count);
+  group.variables = stored_variables(optimizer, config, count);
+  if (group.variables.size() == 1 && count > 1) {
+    StoredVariable first{group.variables.front(), &file, {}};
+    auto step = [&] { first.dataset = file.dataset(group.path + "/0"); };
+    co_await reading.run(step);
+    if (first.dataset.shape != first.variable.shape()) co_return std::nullopt;
+    co_return Stored{std::move(first)};
+  }
   std::vector<std::string> skipped;
   Stored stored = co_await find_keras_groups(file, std::span(&group, 1), "load_model", &skipped, reading);
   if (!skipped.empty()) co_return std::nullopt;

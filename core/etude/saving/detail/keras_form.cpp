@@ -68,6 +68,7 @@ struct Reread {
 };
 constexpr std::string_view of_integers =
     "StringLookup IntegerLookup Discretization Hashing TextVectorization HashedCrossing";
+constexpr std::string_view of_confusion = "BinaryIoU IoU MeanIoU OneHotIoU OneHotMeanIoU";
 constexpr Reread reread[] = {{"VarianceScaling", "distribution", "\"normal\"", "truncated_normal"},
                              {"", "reduction", "\"auto\"", nullptr},
                              {"", "name", "null", nullptr},
@@ -75,7 +76,8 @@ constexpr Reread reread[] = {{"VarianceScaling", "distribution", "\"normal\"", "
                              {"", "data_format", "null", nullptr},
                              {"", "flash_attention", "null", nullptr},
                              {of_integers, "dtype", "\"int64\"", nullptr},
-                             {"BinaryIoU IoU MeanIoU OneHotIoU OneHotMeanIoU", "dtype", "\"int64\"", nullptr},
+                             {of_confusion, "dtype", "\"int32\"", nullptr},  // with JAX
+                             {of_confusion, "dtype", "\"int64\"", nullptr},
                              {of_integers, "dtype", "\"string\"", nullptr}};
 
 bool is_of(std::string_view row, std::string_view class_name) {

@@ -53,12 +53,12 @@ std::vector<const Optimizer*> optimizers_in(const Optimizer& several, const Json
 }
 
 /// The slots of Adafactor with those that only Keras has: an average for each matrix, which a step computes before it
-/// uses it, and two numbers for each other variable.
-Variables with_unused_slots(const Variables& variables) {
+/// uses it, and two numbers for each other variable, which a LossScaleOptimizer does not have.
+Variables with_unused_slots(const Variables& variables, bool is_scaled) {
   Variables result;
   for (const Variable& each : variables) {
     const std::string& name = each.name();
-    if (name.ends_with("_velocity")) append(result, {unused({}, DType::int32), unused({}, DType::int32)});
+    if (name.ends_with("_velocity") && !is_scaled) append(result, {unused({}, DType::int32), unused({}, DType::int32)});
     result.push_back(each);
     if (!name.ends_with("_columns")) continue;
     Shape shape = result[result.size() - 2].shape();  // of the rows
@@ -68,13 +68,15 @@ Variables with_unused_slots(const Variables& variables) {
   return result;
 }
 
-/// The variables without those of a dynamic loss scale.
-Variables own_variables(const Optimizer& optimizer, const Json& config) {
+/// The variables without those of a dynamic loss scale. `is_scaled`: those in a LossScaleOptimizer.
+Variables own_variables(const Optimizer& optimizer, const Json& config, bool is_scaled) {
   const std::string_view kind = optimizer.description().class_name();
   Variables result = optimizer.keras_variables();
   if (is_several(optimizer))
-    for (const Optimizer* each : optimizers_in(optimizer, config)) append(result, own_variables(*each, nullptr));
-  if (kind == "Adafactor") return with_unused_slots(result);
+    for (const Optimizer* each : optimizers_in(optimizer, config))
+      append(result, own_variables(*each, nullptr, is_scaled));
+  if (kind == "Adafactor") return with_unused_slots(result, is_scaled);
+  if (is_scaled && ends_with_product(result)) result.pop_back();  // Keras does not save it
   if (kind == "RMSprop") {  // it has its slots kind by kind, as Étude's optimizers
     result = optimizer.variables();
     if (const auto& scale = optimizer.loss_scale()) result.resize(result.size() - scale->variables().size());
@@ -85,17 +87,29 @@ Variables own_variables(const Optimizer& optimizer, const Json& config) {
   return result;
 }
 
-void add_groups(const Optimizer& optimizer, const std::string& path, const Json& config,
+void add_groups(const Optimizer& optimizer, const std::string& path, const Json& config, bool is_scaled,
                 std::vector<KerasWeights>& groups) {
-  groups.push_back({path + "vars", optimizer.name(), own_variables(optimizer, config)});
+  groups.push_back({path + "vars", optimizer.name(), own_variables(optimizer, config, is_scaled)});
   if (!is_several(optimizer)) return;
   std::map<std::string, int> counts;
   for (const Optimizer* each : optimizers_in(optimizer, config)) {
     const std::string kind = snake_case(each->description().class_name());
     const int number = counts[kind]++;
     add_groups(*each, path + "optimizers/" + kind + (number ? '_' + std::to_string(number) : "") + '/', nullptr,
-               groups);
+               is_scaled, groups);
   }
+}
+
+/// The variables that a file with `count` of them has, if it has those of this optimizer.
+Variables first_variables(Variables all, std::size_t count) {
+  const bool has_rate = all.size() > 1 && all[1].name().ends_with("/learning_rate");
+  if (ends_with_product(all) && count + 1 + has_rate == all.size()) all.pop_back();
+  // The config of Keras 2 has the learning rate.
+  if (has_rate && count + 1 == all.size())
+    all.erase(all.begin() + 1);
+  else if (count > 0 && count < all.size() && count <= (has_rate ? 2U : 1U))
+    all.resize(count);
+  return all;
 }
 
 using Names = std::vector<std::string>;
@@ -134,7 +148,7 @@ std::optional<std::vector<std::pair<Variable, std::string>>> h5_places(const Opt
     return true;
   };
   if (names.front().find(':') == std::string::npos) {  // Keras 3
-    if (!add(keras_optimizer_weights(optimizer, config).front().variables, names)) return {};
+    if (!add(stored_variables(optimizer, config, names.size()), names)) return {};
     return places;
   }
   const std::vector<Variables> slots = optimizer.slots();
@@ -168,11 +182,11 @@ std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, co
     // The iterations and the learning rate of the optimizer outside, which does not use them.
     Variables all{unused({}, DType::int32), unused({}, floatx())};
     append(all, scale->variables());
-    append(all, own_variables(optimizer, config));
+    append(all, own_variables(optimizer, config, true));
     groups.push_back({path + "vars", "loss_scale_optimizer", std::move(all)});
-    add_groups(optimizer, path + "inner_optimizer/", config, groups);
+    add_groups(optimizer, path + "inner_optimizer/", config, true, groups);
   } else {
-    add_groups(optimizer, path, config, groups);
+    add_groups(optimizer, path, config, false, groups);
   }
   return groups;
 }
@@ -196,15 +210,15 @@ Task<std::optional<std::vector<StoredVariable>>> find_h5_optimizer(hdf5::Reader&
   co_return std::move(stored);
 }
 
-Variables stored_variables(Variables all, std::size_t count) {
-  const bool has_rate = all.size() > 1 && all[1].name().ends_with("/learning_rate");
-  if (ends_with_product(all) && count + 1 + has_rate == all.size()) all.pop_back();
-  // The config of Keras 2 has the learning rate.
-  if (has_rate && count + 1 == all.size())
-    all.erase(all.begin() + 1);
-  else if (count > 0 && count < all.size() && count <= (has_rate ? 2U : 1U))
-    all.resize(count);
-  return all;
+Variables stored_variables(const Optimizer& optimizer, const Json& config, std::size_t count) {
+  const Variables all = keras_optimizer_weights(optimizer, config).front().variables;
+  Variables stored = first_variables(all, count);
+  // Keras 3 scales the loss only if that is the policy of the whole model, and Keras 2 does not save the scale.
+  if (optimizer.loss_scale() && stored.size() != count)
+    stored = first_variables(own_variables(optimizer, config, false), count);
+  // The velocities of SGD without momentum in Keras 2, which it does not use.
+  if (optimizer.slots().empty() && !is_several(optimizer) && stored.size() < count) stored.resize(1);
+  return stored;
 }
 
 bool ends_with_product(const Variables& variables) { return variables.back().name().ends_with("/u_product"); }

@@ -25,10 +25,11 @@ std::vector<KerasWeights> keras_optimizer_weights(const Optimizer& optimizer, co
 Task<std::optional<std::vector<StoredVariable>>> find_h5_optimizer(hdf5::Reader& file, const Optimizer& optimizer,
                                                                    const Json& config, Reading& reading);
 
-/// The variables of an optimizer, in Keras's order, that a file with `count` of them has: all; without the learning
-/// rate and the product of Nadam, as Keras 2 stores them; or the first ones, before the first step. Others than `count`
-/// if the file has those of another optimizer.
-std::vector<Variable> stored_variables(std::vector<Variable> all, std::size_t count);
+/// The variables of an optimizer, in Keras's order, that the first group of a file with `count` datasets has: all;
+/// without the learning rate and the product of Nadam, as Keras 2 stores them; without those of a dynamic loss scale;
+/// the first ones, before the first step; or the number of steps alone, of SGD in Keras 2, which has velocities that it
+/// does not use. Others if the file has those of another optimizer.
+std::vector<Variable> stored_variables(const Optimizer& optimizer, const Json& config, std::size_t count);
 
 /// Whether the last variable of an optimizer is one that Keras 2 does not save, because it follows from the number of
 /// steps: the product of beta_1 over all steps of Nadam.

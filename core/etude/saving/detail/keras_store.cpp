@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 
 #include "etude/base/error.hpp"
 
@@ -148,18 +149,17 @@ bool is_counter(const Place& place) {
 /// A layer's weights in the order of Keras 2: first those that are trained. Those of frozen layers inside it are not.
 /// In a model, also in a frozen one, those come first that its layers train.
 std::vector<Variable> keras2_weights(const Layer& layer) {
-  std::vector<Variable> trained = layer.trainable_variables(), weights = layer.weights();
-  if (dynamic_cast<const Model*>(&layer) && layer.own_weights().empty()) {
-    trained.clear();
-    weights.clear();
-    const auto is_new = [&](const Variable& each) { return std::ranges::find(weights, each) == weights.end(); };
-    for (const LayerPtr& inner : layer.layers()) {
-      std::ranges::copy(inner->trainable_variables(), std::back_inserter(trained));
-      std::ranges::copy_if(keras2_weights(*inner), std::back_inserter(weights), is_new);
-    }
-  }
-  std::ranges::stable_partition(
-      weights, [&](const Variable& each) { return std::ranges::find(trained, each) != trained.end(); });
+  const bool is_model = dynamic_cast<const Model*>(&layer) && layer.own_weights().empty();
+  std::vector<Variable> weights;
+  std::set<const void*> trained, known;
+  const auto add = [&](const Layer& inner, const std::vector<Variable>& of_inner) {
+    for (const Variable& each : inner.trainable_variables()) trained.insert(each.id());
+    for (const Variable& each : of_inner)
+      if (known.insert(each.id()).second) weights.push_back(each);
+  };
+  if (!is_model) add(layer, layer.weights());
+  for (const LayerPtr& inner : is_model ? layer.layers() : std::vector<LayerPtr>()) add(*inner, keras2_weights(*inner));
+  std::ranges::stable_partition(weights, [&](const Variable& each) { return trained.contains(each.id()); });
   return weights;
 }
 

@@ -60,15 +60,23 @@ bool matches(const std::string& pattern, const std::string& name, const std::str
   }
 }
 
-/// The tensors of a file under the names of the model's weights, with kernels in Keras's order of axes.
-std::vector<StoredTensor> mapped_weights(const WeightsFile& file, const LoadWeightsOptions& options,
-                                         const std::string& where) {
+/// The tensors of a file under the names of the model's weights, with kernels in Keras's order of axes. With
+/// skip_mismatch, others are left out, also those of dtypes that Étude lacks.
+std::vector<StoredTensor> mapped_weights(const WeightsFile& file, const std::vector<NamedVariable>& weights,
+                                         const LoadWeightsOptions& options, const std::string& where) {
   const auto names_in = functions_of(file.format).weight_names;
   std::function<std::string(const std::string&)> name_of;
   if (names_in && options.map.empty())
     name_of = names_in(file.text, file.path);
   else
     name_of = [&](const std::string& name) { return renamed(name, options.map, where); };
+  std::set<std::string_view> known;
+  for (const NamedVariable& weight : weights) known.insert(weight.name);
+  if (options.skip_mismatch)
+    name_of = [&known, any = std::move(name_of)](const std::string& name) {
+      std::string result = any(name);
+      return known.contains(result) ? result : std::string();
+    };
   std::vector<StoredTensor> tensors = read_weights(file, where, name_of);
   std::map<std::string, std::string> origins;
   for (StoredTensor& tensor : tensors) {
@@ -193,7 +201,7 @@ Task<> load_weights_task(Model& model, std::string path, LoadWeightsOptions opti
   const std::string where = spelled("load_weights \"") + path + '"';
   std::vector<NamedVariable> weights = named_weights(model);
   std::vector<StoredTensor> tensors;
-  auto finding = [&] { tensors = mapped_weights(file, options, where); };
+  auto finding = [&] { tensors = mapped_weights(file, weights, options, where); };
   co_await reading.run(finding);
   match(weights, tensors, options, where);
   co_await assign_all(std::move(weights), std::move(tensors), where, reading);

@@ -41,10 +41,10 @@ bool add(const TfObjectGraph& graph, std::uint32_t object, std::string_view name
 Found find_in_list(const TfObjectGraph& graph, std::uint32_t list, std::uint32_t object, const Optimizer& optimizer) {
   const std::vector<std::uint32_t> stored = graph.list(list);
   const Variables all = keras_optimizer_weights(optimizer).front().variables;
-  const Variables variables = stored_variables(all, stored.size());
-  if (variables.size() != stored.size()) return {};
+  const Variables variables = stored_variables(optimizer, nullptr, stored.size());
+  if (variables.size() != stored.size() && variables.size() != 1) return {};
   std::vector<TfVariable> found;
-  for (std::size_t i = 0; i < stored.size(); ++i)
+  for (std::size_t i = 0; i < variables.size(); ++i)
     found.push_back({variables[i], std::string(graph.object(stored[i]).key)});
   // Keras 2 has it beside the list.
   const auto has_it = [&](const Variables& some) { return some.size() > 1 && is_rate(some[1]); };

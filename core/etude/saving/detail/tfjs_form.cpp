@@ -170,7 +170,7 @@ void find_extent(Json& target, const Json& input) {
 
 Json plain_layer(const Json& layer, const Place& place) {
   if (!registered_name_in(layer).empty()) place.lacks(", a custom class");
-  if (!is_among(layers, place.class_name)) place.lacks(", which TensorFlow.js lacks");
+  if (!is_among(layers, place.class_name)) place.lacks(", which TensorFlow.js lacks or computes otherwise");
   const Json& config = config_in(layer);
   for (const auto& [classes, option, value] : only)
     if (is_among(classes, place.class_name) && config.contains(option) && config[option] != parse_json(value, option))

@@ -36,13 +36,7 @@ std::vector<StoredTensor> read_weights(const WeightsFile& file, const std::strin
                                        const std::function<std::string(const std::string&)>& name) {
   const std::shared_ptr<Vfs> files = vfs_or_host({}, where);
   const auto& [path, format, source, text] = file;
-  if (format == FileFormat::etude_folder) {
-    auto group = newest_stored_group(path, "model", *files);
-    check(group.has_value(), ErrorKind::io, where, '"', path,
-          "\" holds no model - expected a folder that Model::save wrote - check the path.");
-    return std::move(*group);
-  }
-  if (!source) {
+  if (!source && format != FileFormat::etude_folder) {
     const bool is_missing = format == FileFormat::unknown || format == FileFormat::safetensors ||
                             format == FileFormat::npz ||
                             (format == FileFormat::tfjs && files->kind(path) == PathKind::none);
@@ -52,7 +46,12 @@ std::vector<StoredTensor> read_weights(const WeightsFile& file, const std::strin
   }
   const auto wanted = [&](const std::string& each) { return !name(each).empty(); };
   std::vector<StoredTensor> tensors;
-  if (format == FileFormat::safetensors) {
+  if (format == FileFormat::etude_folder) {
+    auto group = newest_stored_group(path, "model", *files);
+    check(group.has_value(), ErrorKind::io, where, '"', path,
+          "\" holds no model - expected a folder that Model::save wrote - check the path.");
+    tensors = std::move(*group);
+  } else if (format == FileFormat::safetensors) {
     tensors = open_safetensors(source, path, wanted).tensors;
   } else if (format == FileFormat::safetensors_shards) {
     tensors = safetensors_shards(text, path, *files, wanted);
