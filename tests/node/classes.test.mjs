@@ -44,6 +44,11 @@ test('every loss trains, by name and by function', async () => {
   }
 });
 
+test('rescaling has a scale and an offset for each channel', async () => {
+  const model = et.sequential([et.input({ shape: [2] }), et.layers.rescaling({ scale: [2, 0.5], offset: [1, 0] })]);
+  assertClose([...(await model.predict([[1, 2], [3, 4]], quiet)).data], [3, 1, 7, 2]);
+});
+
 test('a weighted metric with ignoreClass divides by the weights of the classes that count', async () => {
   const model = et.sequential([et.layers.rescaling({ scale: 1 })]);
   const metric = () => et.metrics.sparseCategoricalCrossentropy({ ignoreClass: 0 });

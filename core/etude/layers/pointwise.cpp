@@ -17,22 +17,19 @@ Value ActivationLayer::call(Value x, bool) { return activation_(x); }
 
 Rescaling::Rescaling(RescalingOptions options)
     : Layer(class_entry<Rescaling>, std::move(options)), options_(described_options<RescalingOptions>()) {
-  const auto add = [&](const char* name, const Tensor& array) {
-    if (!array) return Variable();
-    Variable state = add_state(name, array.shape(), variable_dtype());
-    state.assign(array);
-    return state;
-  };
-  scale_ = add("scale", options_.scale.array());
-  offset_ = add("offset", options_.offset.array());
+  for (const auto& [name, given] : {std::pair("scale", &options_.scale), {"offset", &options_.offset}})
+    if (const Tensor& array = given->array()) add_state(name, array.shape(), variable_dtype()).assign(array);
 }
 
 Value Rescaling::call(Value x, bool) {
   x = ops::cast(x, compute_dtype());
-  const Value y = scale_ ? x * value_of(scale_) : x * options_.scale.number();
-  const Value result = offset_ ? y + value_of(offset_) : y + options_.offset.number();
-  check(result.shape() == x.shape(), ErrorKind::shape, where(), "scale and offset for results of shape ",
-        result.shape(), " - expected ", x.shape(), ", as the input - pass a number, or one for each channel.");
+  auto array = own_states().begin();
+  const auto value_for = [&](const initializers::ConstantValue& given) {
+    return given.array() ? value_of(*array++) : ops::scalar(given.number(), x);
+  };
+  const Value product = x * value_for(options_.scale), result = product + value_for(options_.offset);
+  check(result.shape() == x.shape(), ErrorKind::shape, where(), "scale and offset of shape ", result.shape(),
+        " - expected shapes that broadcast to ", x.shape(), " - set scale and offset.");
   return result;
 }
 

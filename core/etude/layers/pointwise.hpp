@@ -36,7 +36,7 @@ struct RescalingOptions {
   bool trainable = true;
   template <class O = RescalingOptions> static constexpr auto fields() {
     return option_rows(option<&O::scale>("Factor of the inputs: a number, or one for each channel.", Need::required),
-                       option<&O::offset>("Added after the product: a number, or one for each channel."),
+                       option<&O::offset>("Added after the product: a number, or one for each channel. Default: 0."),
                        layer_fields<O>());
   }
 };
@@ -53,7 +53,6 @@ class Rescaling : public Layer {
 
  private:
   const RescalingOptions& options_;
-  Variable scale_, offset_;  // arrays
 };
 
 namespace layers {
