@@ -180,6 +180,17 @@ test('a model for TensorFlow.js is saved beside its weights, and loaded from fil
   await assertError(() => et.loadModel({ load: () => ({ ...artifacts, weightData: 'text' }) }), 'value', '"text" as weightData of the handler - expected an ArrayBuffer');
 });
 
+test('a model is loaded from the address of an object or of data', async () => {
+  const model = trainedModel();
+  model.build([-1, 6]);
+  const bytes = await model.toBytes();
+  const object = URL.createObjectURL(new Blob([bytes])), data = `data:;base64,${Buffer.from(bytes).toString('base64')}`;
+  for (const address of [object, data, new URL(object)]) assert.deepEqual((await et.loadModel(address)).getWeights(), model.getWeights());
+  URL.revokeObjectURL(object);
+  await assertError(() => et.loadModel(object), 'io', '[loadModel] "blob:', 'cannot be read');
+  await assertError(() => et.loadModel('data:wrong'), 'io', '"data:wrong" cannot be read');
+});
+
 test('when a file of weights fails, the others are no longer fetched, and onProgress is silent', async () => {
   let calls = 0, stopped;
   const manifest = { modelTopology: {}, weightsManifest: [{ paths: ['a.bin', 'b.bin'], weights: [] }] };

@@ -36,10 +36,10 @@ export interface ModelHandler {
 /**
  * Where loadModel, loadWeights and loadStringLayers find a file: an address, which is fetched; a File or Blob; bytes; several
  * Files, such as a model.json, or an index of weights, with its files of weights that were dropped on a page; or a handler. A
- * relative address is a `new URL('model.json', location.href)`: a string without https:// is the path of a file. In Node.js a
- * file: URL is the path of a file, too.
+ * relative address is a `new URL('model.json', location.href)`: a string without https://, blob: or data: is the path of a
+ * file. In Node.js a file: URL is the path of a file, too.
  */
-export type ModelSource = URL | `https://${string}` | `http://${string}` | Blob | Uint8Array | ArrayBuffer | Iterable<File> | ModelHandler;
+export type ModelSource = URL | `${'https' | 'http'}://${string}` | `${'blob' | 'data'}:${string}` | Blob | Uint8Array | ArrayBuffer | Iterable<File> | ModelHandler;
 
 /** What a load by a string gives: of a path the result at once. A variable may also be an address, which gives a promise. */
 export type Loaded<Path extends string, Result> = string extends Path ? Result | Promise<Result> : Result;
@@ -90,7 +90,7 @@ export function loadFrom<R>(
 
 /** The path of one of the module's files, if a source is a string that is one, or in Node.js a file: URL; else undefined. */
 export function pathIn(source: unknown, where: string): string | undefined {
-  if (typeof source !== 'string' || /^https?:\/\//.test(source)) return undefined;
+  if (typeof source !== 'string' || /^(https?:\/\/|blob:|data:)/.test(source)) return undefined;
   return nodeParts && source.startsWith('file://') ? pathOf(source, where) : source;
 }
 
@@ -122,6 +122,7 @@ function urlOf(address: string | URL, where: string): URL {
   }
 }
 
+const isWeb = (address: URL) => /^https?:$/.test(address.protocol);
 const only = (name: string, bytes: Uint8Array): Gathered => ({ path: name, files: new MemoryFiles().add(name, bytes).files, counts: true });
 const nameOf = (blob: Blob) => (blob as Partial<File>).name?.replace(/[\\/]/g, '_') || 'model';
 
@@ -149,7 +150,7 @@ async function bytesOf(response: Response, arrived?: Progress): Promise<Uint8Arr
 }
 
 async function fetchBytes(address: URL, where: string, arrived?: Progress, signal?: AbortSignal): Promise<Uint8Array> {
-  const unreadable = (reason: string) => fail('io', where, `"${address}" ${reason} - expected a file - check the address, and that the server allows this page to read it.`);
+  const unreadable = (reason: string) => fail('io', where, `${isWeb(address) ? `"${address}"` : describe(address.href)} ${reason} - expected a file - check the address, and that the server allows this page to read it.`);
   try {
     const response = await fetch(address, signal ? { signal } : {});
     return response.ok ? await bytesOf(response, arrived) : unreadable(`answered ${response.status}`);
@@ -167,10 +168,10 @@ async function addressed(address: URL, where: string, onProgress?: Progress): Pr
 
 /** A file of an address, and for a model.json or an index those beside it, by the same query. */
 async function fetched(address: URL, where: string, onProgress?: Progress): Promise<Gathered> {
-  const name = address.pathname.split('/').pop() || 'model';
+  const name = (isWeb(address) && address.pathname.split('/').pop()) || 'model';
   const bytes = await fetchBytes(address, where, name.endsWith('.json') ? undefined : onProgress);
   const memory = new MemoryFiles().add(name, bytes);
-  const shards = /^https?:$/.test(address.protocol) ? shardsIn(bytes) : [];
+  const shards = isWeb(address) ? shardsIn(bytes) : [];
   const parts = shards.map(() => 0), others = new AbortController();
   const contents = await Promise.all(
     shards.map(async (shard, i) => {
