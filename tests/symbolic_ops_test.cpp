@@ -183,6 +183,20 @@ TEST_CASE("symbolic ops: they drop masks, as in a step", "[functional][symbolic]
   CHECK(got == std::vector<double>{1, 1, 4.F / 3, 4.F / 3});
 }
 
+TEST_CASE("symbolic ops: one without effect drops the mask of its input, too", "[functional][symbolic]") {
+  const SymbolicTensor x = layers::input({.shape = {3}, .dtype = "int32", .name = "x"});
+  const auto rows = initializers::constant({Tensor::from<double>({5, 1}, {9, 1, 2, 3, 4})});
+  const SymbolicTensor masked =
+      layers::embedding({.input_dim = 5, .output_dim = 1, .embeddings_initializer = rows, .mask_zero = true})->apply(x);
+  const auto pooled = [](const SymbolicTensor& steps) { return layers::global_average_pooling1d()->apply(steps); };
+  const SymbolicTensor means = symbolic([](Value v) { return ops::mean(v, {-1}, true); }, masked);
+  Functional model({x}, {pooled(means), pooled(masked)});
+  // Keras 3.15.1 on JAX.
+  const auto got = outputs_of(model, {Tensor::from<std::int32_t>({1, 3}, {1, 2, 0})});
+  CHECK(numbers(got[0]) == std::vector<double>{4});
+  CHECK(numbers(got[1]) == std::vector<double>{1.5});
+}
+
 TEST_CASE("symbolic ops: layers have the names of Keras, and rows in the summary", "[functional][symbolic]") {
   reset_names();
   const SymbolicTensor x = input("x"), y = input("y");

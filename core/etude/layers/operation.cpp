@@ -5,6 +5,7 @@
 
 #include "etude/base/detail/number.hpp"
 #include "etude/base/error.hpp"
+#include "etude/graph/detail/op.hpp"
 
 namespace etude {
 namespace {
@@ -94,7 +95,13 @@ Operation::Operation(std::string_view class_name, Function function, const std::
 }
 
 Value Operation::call(Value x, bool training) { return call_with({x}, training); }
-Outputs Operation::call_with(const std::vector<Value>& inputs, bool) { return function_(inputs); }
+Outputs Operation::call_with(const std::vector<Value>& inputs, bool) {
+  Outputs outputs = function_(inputs);
+  // An op without effect returns its input, which has a mask. The mean along an axis of extent 1 is one.
+  for (Value& y : outputs)
+    if (y.mask()) y = y.graph().append(op::Reshape{y.shape()}, {y});
+  return outputs;
+}
 Value Operation::mask_of(const std::vector<Value>&, Value) const { return {}; }
 
 std::shared_ptr<Operation> Operation::copy() const {
