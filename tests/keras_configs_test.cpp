@@ -337,6 +337,23 @@ TEST_CASE("a call whose arguments a model cannot keep is an Error that names the
   CHECK_THAT(error(call_of(lstm, {{"mask", mask}}, json::array({op}))), ContainsSubstring("with the argument mask"));
 }
 
+TEST_CASE("initial states beside a mask are a warning, for Keras 3 ignores the mask there", "[config]") {
+  const auto warnings = [](bool masks) {
+    const SymbolicTensor x = layers::input({.shape = {4}, .dtype = "int32"}), state = layers::input({.shape = {2}});
+    const SymbolicTensor steps = layers::embedding({.input_dim = 5, .output_dim = 3, .mask_zero = masks})->apply(x);
+    Functional model({x, state}, {layers::gru({.units = 2, .name = "decoder"})->apply({steps, state})});
+    const std::string text = to_json<Layer>(model);
+    const ConsoleText console(Console::warnings);
+    model_from_json(text);
+    return console.text();
+  };
+  CHECK(warnings(false).empty());
+  CHECK(
+      warnings(true) ==
+      "Warning: [Functional] \"decoder\" has initial states. If its input has a mask, masked steps keep the state; in "
+      "Keras 3 they do not.\n");
+}
+
 TEST_CASE("training=False in a call of Keras 2 is a warning where training changes the layer", "[config]") {
   const auto warnings = [](const json& layer) {
     const json x{{"class_name", "InputLayer"},

@@ -86,6 +86,11 @@ bool trains_by_default(const Layer& layer) {
   return layer.class_name().starts_with("Random") || std::ranges::find(others, layer.class_name()) != others.end();
 }
 
+/// Whether its inputs after the first one are initial states.
+bool takes_states(const Layer& layer) {
+  return dynamic_cast<const Recurrent*>(&layer) || layer.class_name() == "Bidirectional";
+}
+
 /// Whether training changes what it computes, beside its weights.
 bool differs_in_training(const Layer& layer) {
   const auto differs = [](const Layer& each) {
@@ -115,7 +120,7 @@ Json call_json(const Layer& layer, Json tensors) {
   if (dynamic_cast<const ProjectedAttention*>(&layer)) {  // query, value, key, attention_mask
     for (std::size_t i = 0; i < tensors.size() && i < 3; ++i) arguments.push_back(tensors[i]);
     if (tensors.size() > 3) named["attention_mask"] = tensors[3];
-  } else if (tensors.size() > 1 && (dynamic_cast<const Recurrent*>(&layer) || layer.class_name() == "Bidirectional")) {
+  } else if (tensors.size() > 1 && takes_states(layer)) {
     arguments.push_back(tensors.front());
     tensors.erase(tensors.begin());
     named["initial_state"] = std::move(tensors);
@@ -222,6 +227,10 @@ std::vector<const Json*> CallReader::inputs(const Json& node, const std::string&
     if (!argument.is_null() && !add_nested(argument, layer, called, result) && !add_tensors(argument, layer, result))
       wrong(layer, "args", argument);
   if (const auto named = node.find("kwargs"); named != node.end()) add_named(*named, layer, called, result);
+  if (result.size() > 1 && !masked_.empty() && takes_states(called))
+    print_warning({}, "[Functional] \"" + layer +
+                          "\" has initial states. If its input has a mask, masked steps keep the state; in Keras 3 "
+                          "they do not.");
   return result;
 }
 
