@@ -97,7 +97,8 @@ Operation::Operation(std::string_view class_name, Function function, const std::
 Value Operation::call(Value x, bool training) { return call_with({x}, training); }
 Outputs Operation::call_with(const std::vector<Value>& inputs, bool) {
   Outputs outputs = function_(inputs);
-  // An op without effect returns its input, which has a mask. The mean along an axis of extent 1 is one.
+  // A mask belongs to a node. An op without effect, such as the mean along an axis of extent 1, returns the node of its
+  // input, so its result becomes another node.
   for (Value& y : outputs)
     if (y.mask()) y = y.graph().append(op::Reshape{y.shape()}, {y});
   return outputs;

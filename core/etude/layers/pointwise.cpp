@@ -28,8 +28,8 @@ Value Rescaling::call(Value x, bool) {
     return given.array() ? value_of(*array++) : ops::scalar(given.number(), x);
   };
   const Value product = x * value_for(options_.scale), result = product + value_for(options_.offset);
-  check(result.shape() == x.shape(), ErrorKind::shape, where(), "scale and offset of shape ", result.shape(),
-        " - expected shapes that broadcast to ", x.shape(), " - set scale and offset.");
+  check(result.shape() == x.shape(), ErrorKind::shape, where(), "a result of shape ", result.shape(), " - expected ",
+        x.shape(), ", that of the input - set scale and offset to numbers, or to arrays that broadcast to it.");
   return result;
 }
 

@@ -91,7 +91,7 @@ bool takes_states(const Layer& layer) {
   return dynamic_cast<const Recurrent*>(&layer) || layer.class_name() == "Bidirectional";
 }
 
-/// Whether training changes what it computes, beside its weights.
+/// Whether it computes something else in training than in inference.
 bool differs_in_training(const Layer& layer) {
   const auto differs = [](const Layer& each) {
     return each.random_key().has_value() || (each.class_name() == "BatchNormalization" && each.trainable());
