@@ -1,8 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
-#include <catch2/matchers/catch_matchers_string.hpp>
 #include <map>
 
-#include "console_text.hpp"
 #include "etude/etude.hpp"
 #include "golden.hpp"
 
@@ -12,7 +10,6 @@
 
 using namespace etude;
 using namespace etude::testing;
-using Catch::Matchers::ContainsSubstring;
 using nlohmann::json;
 
 namespace {
@@ -44,20 +41,6 @@ void check_models(const char* file, std::size_t count) {
 /// The config of the object of a class and a config.
 template <class T> json config_of(const std::string& class_name, const json& config) {
   return json::parse(to_json(*from_json<T>(json{{"class_name", class_name}, {"config", config}}.dump()))).at("config");
-}
-
-/// A Functional model of a layer, which Keras calls with these arguments on its input.
-std::string call_of(json layer, const json& kwargs, json others = json::array()) {
-  const json tensor{{"class_name", "__keras_tensor__"},
-                    {"config", {{"shape", {nullptr, 3, 2}}, {"dtype", "float32"}, {"keras_history", {"x", 0, 0}}}}};
-  layer["name"] = "layer";
-  layer["inbound_nodes"] = {{{"args", {tensor}}, {"kwargs", kwargs}}};
-  others.push_back({{"class_name", "InputLayer"}, {"config", {{"batch_shape", {nullptr, 3, 2}}}}, {"name", "x"}});
-  others.push_back(layer);
-  return json{{"class_name", "Functional"},
-              {"config",
-               {{"name", "f"}, {"layers", others}, {"input_layers", {"x", 0, 0}}, {"output_layers", {"layer", 0, 0}}}}}
-      .dump();
 }
 
 }  // namespace
@@ -245,38 +228,6 @@ TEST_CASE("layers with one shared_object_id are one layer", "[config]") {
   CHECK(count(7, 7) == 6);  // not the layers of an earlier text
 }
 
-TEST_CASE("outputs count the calls of a Functional model from 1, as Keras 3 does", "[config]") {
-  const auto described = [](bool functional) {
-    const SymbolicTensor x = layers::input({.shape = {2}});
-    const SymbolicTensor a = layers::input({.shape = {2}, .name = "a"}), b = layers::input({.shape = {2}, .name = "b"});
-    const LayerPtr dense = layers::dense({.units = 2, .name = "dense"});
-    LayerPtr inner = std::make_shared<Sequential>(std::vector<LayerPtr>{layers::input_layer({.shape = {2}}), dense});
-    if (functional) inner = std::make_shared<Functional>(SymbolicTensors{x}, SymbolicTensors{dense->apply(x)});
-    const SymbolicTensor of_a = inner->apply(a), of_b = inner->apply(b);
-    const Functional model({a, b}, {of_a, layers::dense({.units = 1, .name = "last"})->apply(of_b)});
-    return std::pair(json::parse(to_json<Layer>(model)), inner->name());
-  };
-  const auto results = [](const json& description) {
-    const ModelPtr model = model_from_json(description.dump());
-    std::vector<Tensor> ones;
-    for (const Tensor& each : model->get_weights())
-      ones.push_back(tensor_of(each.shape(), each.dtype(), std::vector(static_cast<std::size_t>(each.size()), 1.0)));
-    model->set_weights(ones);
-    const std::vector<Tensor> y =
-        model->call_all({tensor_of({1, 2}, DType::float32, {1, 2}), tensor_of({1, 2}, DType::float32, {3, 4})});
-    return std::vector{y[0].at(0), y[1].at(0)};
-  };
-  const std::vector<double> expected{4, 17};
-  for (const bool functional : {true, false}) {
-    auto [description, inner] = described(functional);
-    json& outputs = description["config"]["output_layers"];
-    CHECK(outputs == json::array({json::array({inner, functional ? 1 : 0, 0}), json::array({"last", 0, 0})}));
-    CHECK(results(description) == expected);
-    outputs[0][1] = 0;  // Étude's first descriptions
-    CHECK(results(description) == expected);
-  }
-}
-
 TEST_CASE("a frozen layer of a Bidirectional is frozen in both directions", "[config]") {
   const json frozen{{"class_name", "LSTM"}, {"config", {{"units", 2}, {"trainable", false}}}};
   const auto trained = [](const json& layer) {
@@ -311,112 +262,6 @@ TEST_CASE("decay of an optimizer of Keras 2 is a schedule of its learning rate",
   // As TensorFlow.js 4.22.0 writes it.
   sgd = {{"class_name", "Adamax"}, {"config", {{"learningRate", 0.25}, {"beta1", 0.5}, {"beta2", 0.75}, {"decay", 2}}}};
   CHECK(config()["learning_rate"]["config"]["decay_rate"] == 2.0);
-}
-
-TEST_CASE("a call whose arguments a model cannot keep is an Error that names them", "[config][errors]") {
-  const json lstm{{"class_name", "LSTM"}, {"config", {{"units", 2}}}};
-  const json dropout{{"class_name", "Dropout"}, {"config", {{"rate", 0.5}}}};
-  const auto error = [](const std::string& text) { return error_of([&] { model_from_json(text); }); };
-  CHECK(error(call_of(lstm, {{"training", false}, {"mask", nullptr}})) == "no error");
-  CHECK_THAT(error(call_of(dropout, {{"training", true}})),
-             ContainsSubstring("a call of \"layer\" with the argument training = true"));
-  // The default of these layers, which Keras 3.15.1 writes although the caller gave no argument.
-  for (const char* const name : {"RandomGrayscale", "Solarization"}) {
-    json model = json::parse(call_of({{"class_name", name}, {"config", json::object()}}, {{"training", true}}));
-    model["config"]["layers"][0]["config"]["batch_shape"] = {nullptr, 3, 2, 1};
-    CHECK(error(model.dump()) == "no error");
-  }
-  const json mask{{"class_name", "__keras_tensor__"}, {"config", {{"keras_history", {"not_equal", 0, 0}}}}};
-  CHECK_THAT(error(call_of(lstm, {{"mask", mask}})), ContainsSubstring("with the argument mask"));
-  // Without a layer that creates a mask, it is the caller's.
-  const json op{{"module", "keras.src.ops.numpy"},
-                {"class_name", "NotEqual"},
-                {"config", json::object()},
-                {"name", "not_equal"},
-                {"inbound_nodes", json::array()}};
-  CHECK_THAT(error(call_of(lstm, {{"mask", mask}}, json::array({op}))), ContainsSubstring("with the argument mask"));
-}
-
-TEST_CASE("initial states beside a mask are a warning, for Keras 3 ignores the mask there", "[config]") {
-  const auto warnings = [](bool masks) {
-    const SymbolicTensor x = layers::input({.shape = {4}, .dtype = "int32"}), state = layers::input({.shape = {2}});
-    const SymbolicTensor steps = layers::embedding({.input_dim = 5, .output_dim = 3, .mask_zero = masks})->apply(x);
-    Functional model({x, state}, {layers::gru({.units = 2, .name = "decoder"})->apply({steps, state})});
-    const std::string text = to_json<Layer>(model);
-    const ConsoleText console(Console::warnings);
-    model_from_json(text);
-    return console.text();
-  };
-  CHECK(warnings(false).empty());
-  CHECK(
-      warnings(true) ==
-      "Warning: [Functional] \"decoder\" has initial states. If its input has a mask, masked steps keep the state; in "
-      "Keras 3 they do not.\n");
-}
-
-TEST_CASE("training=False in a call of Keras 2 is a warning where training changes the layer", "[config]") {
-  const auto warnings = [](const json& layer) {
-    const json x{{"class_name", "InputLayer"},
-                 {"config", {{"batch_input_shape", {nullptr, 3}}, {"name", "x"}}},
-                 {"name", "x"},
-                 {"inbound_nodes", json::array()}};
-    json called = layer;
-    called["name"] = "called";
-    called["config"]["name"] = "called";
-    // As tf-keras 2.15.1 writes layer(x, training=False).
-    called["inbound_nodes"] = json::array({json::array({json::array({"x", 0, 0, {{"training", false}}})})});
-    const json config{{"layers", {x, called}}, {"input_layers", {{"x", 0, 0}}}, {"output_layers", {{"called", 0, 0}}}};
-    const ConsoleText console(Console::warnings);
-    model_from_json(json{{"class_name", "Functional"}, {"config", config}}.dump());
-    return console.text();
-  };
-  json normalization{{"class_name", "BatchNormalization"}, {"config", json::object()}};
-  CHECK(warnings(normalization) ==
-        "Warning: [Functional] \"called\" is called with training=False, which has no effect in fit, as in Keras 3. "
-        "Set its "
-        "trainable to false to keep the statistics of BatchNormalization.\n");
-  CHECK_THAT(warnings({{"class_name", "Dropout"}, {"config", {{"rate", 0.5}}}}), ContainsSubstring("training=False"));
-  normalization["config"]["trainable"] = false;
-  CHECK(warnings(normalization).empty());
-  CHECK(warnings({{"class_name", "Dense"}, {"config", {{"units", 2}}}}).empty());
-}
-
-TEST_CASE("a mask that a layer creates is left out of a call, and one of the caller's is an Error",
-          "[config][errors]") {
-  // As Keras 3.15.1 writes LSTM(2)(Embedding(9, 3, mask_zero=True)(x), mask=mask), and the same without a mask.
-  const auto tensor = [](const char* name) {
-    return json{{"class_name", "__keras_tensor__"}, {"config", {{"keras_history", {name, 0, 0}}}}};
-  };
-  const auto layer = [](const char* class_name, const char* name, json config, const json& arguments, json named = {}) {
-    config["name"] = name;
-    const bool is_op = class_name == std::string_view("NotEqual") || class_name == std::string_view("Greater");
-    const json node{{"args", arguments}, {"kwargs", named.is_null() ? json::object() : std::move(named)}};
-    return json{{"module", is_op ? "keras.src.ops.numpy" : "keras.layers"},
-                {"class_name", class_name},
-                {"config", std::move(config)},
-                {"name", name},
-                {"inbound_nodes", json::array({node})}};
-  };
-  const auto input = [](const char* name) {
-    return json{{"class_name", "InputLayer"},
-                {"config", {{"batch_shape", {nullptr, 5}}, {"dtype", "int32"}, {"name", name}}},
-                {"name", name},
-                {"inbound_nodes", json::array()}};
-  };
-  const auto read = [&](const char* op, const char* of, int number) {
-    const json layers{
-        input("x"), input("w"),
-        layer("Embedding", "e", {{"input_dim", 9}, {"output_dim", 3}, {"mask_zero", true}}, json::array({tensor("x")})),
-        layer(op, "mask", json::object(), json::array({tensor(of), number})),
-        layer("LSTM", "lstm", {{"units", 2}}, json::array({tensor("e")}), {{"mask", tensor("mask")}})};
-    const json config{{"layers", layers},
-                      {"input_layers", {{"x", 0, 0}, {"w", 0, 0}}},
-                      {"output_layers", {{"lstm", 0, 0}, {"w", 0, 0}}}};
-    return error_of([&] { model_from_json(json{{"class_name", "Functional"}, {"config", config}}.dump()); });
-  };
-  CHECK(read("NotEqual", "x", 0) == "no error");
-  for (const std::string& error : {read("Greater", "w", 2), read("NotEqual", "w", 0), read("NotEqual", "x", 1)})
-    CHECK_THAT(error, ContainsSubstring("a call of \"lstm\" with the argument mask"));
 }
 
 TEST_CASE("ops that Keras 3 describes give its numbers, and are described as Keras does", "[config][symbolic]") {
