@@ -1,5 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <functional>
 
 #include "console_text.hpp"
 #include "etude/etude.hpp"
@@ -86,21 +87,94 @@ TEST_CASE("a call whose arguments a model cannot keep is an Error that names the
   CHECK_THAT(error(call_of(lstm, {{"mask", mask}}, json::array({op}))), ContainsSubstring("with the argument mask"));
 }
 
-TEST_CASE("initial states beside a mask are a warning, for Keras 3 ignores the mask there", "[config]") {
-  const auto warnings = [](bool masks) {
-    const SymbolicTensor x = layers::input({.shape = {4}, .dtype = "int32"}), state = layers::input({.shape = {2}});
-    const SymbolicTensor steps = layers::embedding({.input_dim = 5, .output_dim = 3, .mask_zero = masks})->apply(x);
-    Functional model({x, state}, {layers::gru({.units = 2, .name = "decoder"})->apply({steps, state})});
-    const std::string text = to_json<Layer>(model);
-    const ConsoleText console(Console::warnings);
-    model_from_json(text);
-    return console.text();
+namespace {
+
+using Between = std::function<SymbolicTensor(SymbolicTensor)>;
+
+/// A decoder of words that starts from states. `between` is called on the embeddings.
+ModelPtr decoder(const Between& between = [](SymbolicTensor x) { return x; }, bool both_directions = false) {
+  const SymbolicTensor words = layers::input({.shape = {4}, .dtype = "int32", .name = "words"});
+  const SymbolicTensor state = layers::input({.shape = {2}, .name = "state"});
+  const SymbolicTensor x = between(
+      layers::embedding({.input_dim = 5, .output_dim = 3, .mask_zero = true, .name = "embedding"})->apply(words));
+  const LayerPtr rnn = layers::gru({.units = 2, .name = "decoder"});
+  const SymbolicTensor y =
+      both_directions ? layers::bidirectional(rnn)->apply({x, state, state}) : rnn->apply({x, state});
+  return std::make_shared<Functional>(SymbolicTensors{words, state}, SymbolicTensors{y});
+}
+
+/// The result for words that end early.
+std::vector<double> decoded(Model& model) {
+  return numbers(
+      model.call_all({tensor_of({1, 4}, DType::int32, {1, 2, 0, 0}), tensor_of({1, 2}, DType::float32, {1, -1})})
+          .front());
+}
+
+/// The last layer that is no op.
+json called_layer(const Model& model) {
+  const json all = json::parse(to_json<Layer>(model))["config"]["layers"];
+  return *std::find_if(all.rbegin(), all.rend(), [](const json& each) { return each["module"] == "keras.layers"; });
+}
+
+}  // namespace
+
+TEST_CASE("the mask beside initial states is an argument of the saved call, which Keras 3 needs", "[config]") {
+  for (const bool both : {false, true}) {
+    const ModelPtr model = decoder([](SymbolicTensor x) { return layers::dropout({.rate = 0.5})->apply(x); }, both);
+    const json mask = called_layer(*model)["inbound_nodes"][0]["kwargs"]["mask"]["config"];
+    CHECK(mask == json{{"shape", {nullptr, 4}}, {"dtype", "bool"}, {"keras_history", {"embedding_mask", 0, 0}}});
+    const json ops = json::parse(to_json<Layer>(*model))["config"]["layers"].back();
+    CHECK(ops["class_name"] == "NotEqual");
+    CHECK(ops["inbound_nodes"][0]["args"][0]["config"]["keras_history"] == json{"words", 0, 0});
+    CHECK(ops["inbound_nodes"][0]["args"][1] == 0);
+    const std::string text = to_json<Layer>(*model);
+    CHECK(to_json<Layer>(*model_from_json(text)) == text);
+  }
+  const SymbolicTensor x = layers::input({.shape = {4, 3}, .name = "x"}), state = layers::input({.shape = {2}});
+  const Functional masking(
+      {x, state},
+      {layers::gru({.units = 2})->apply({layers::masking({.mask_value = 0.5, .name = "masking"})->apply(x), state})});
+  const json layers = json::parse(to_json<Layer>(masking))["config"]["layers"];
+  CHECK(layers.back()["class_name"] == "Any");
+  CHECK(layers[layers.size() - 2]["inbound_nodes"][0]["args"][1] == 0.5);
+  CHECK(called_layer(masking)["inbound_nodes"][0]["kwargs"]["mask"]["config"]["keras_history"] ==
+        json{"masking_mask_", 0, 0});
+}
+
+TEST_CASE("a mask beside initial states that is no argument is used by Étude's own files, and not by those of Keras 3",
+          "[config]") {
+  const ModelPtr of_sum = decoder([](SymbolicTensor x) { return layers::add()->apply({x, x}); });
+  CHECK_FALSE(called_layer(*of_sum)["inbound_nodes"][0]["kwargs"].contains("mask"));
+  const ModelPtr model = decoder();
+  json of_keras = json::parse(to_json<Layer>(*model));
+  for (json& layer : of_keras["config"]["layers"])
+    if (layer["name"] == "decoder") {
+      CHECK(layer["inbound_nodes"][0].erase("etude") == 1);
+      CHECK(layer["inbound_nodes"][0]["kwargs"].erase("mask") == 1);
+    }
+  const auto with_weights_of = [](const Model& from, const std::string& text) {
+    const ModelPtr result = model_from_json(text);
+    result->set_weights(from.get_weights());
+    return result;
   };
-  CHECK(warnings(false).empty());
-  CHECK(
-      warnings(true) ==
-      "Warning: [Functional] \"decoder\" has initial states. If its input has a mask, masked steps keep the state; in "
-      "Keras 3 they do not.\n");
+  CHECK(decoded(*with_weights_of(*of_sum, to_json<Layer>(*of_sum))) == decoded(*of_sum));
+  const ModelPtr unmasked = with_weights_of(*model, of_keras.dump());
+  CHECK(decoded(*unmasked) != decoded(*model));
+  CHECK(decoded(*with_weights_of(*unmasked, to_json<Layer>(*unmasked))) == decoded(*unmasked));
+}
+
+TEST_CASE("calls on initial states of one layer with and without a mask are an Error", "[config][errors]") {
+  const ModelPtr model = decoder();
+  json both = json::parse(to_json<Layer>(*model));
+  for (json& layer : both["config"]["layers"])
+    if (layer["name"] == "decoder") {
+      json second = layer["inbound_nodes"][0];
+      second.erase("etude");
+      second["kwargs"].erase("mask");
+      layer["inbound_nodes"].push_back(second);
+    }
+  CHECK_THAT(error_of([&] { model_from_json(both.dump()); }),
+             ContainsSubstring("\"decoder\", called on initial states both with and without a mask"));
 }
 
 TEST_CASE("training=False in a call of Keras 2 is a warning where training changes the layer", "[config]") {

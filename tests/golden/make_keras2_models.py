@@ -91,6 +91,17 @@ whole = normalized(0)
 whole.trainable = False
 add("frozen_whole2", keras.Sequential([whole, layers.Dense(2)]), [normal(4)], optimizers.SGD(0.1))
 
+# Initial states beside a mask, which Keras 2 uses.
+words, target = draws.integers(1, 9, (ROWS, 5)).astype("int32"), draws.integers(1, 9, (ROWS, 4)).astype("int32")
+for row in range(ROWS):
+    words[row, 5 - row % 4:] = target[row, 4 - row % 3:] = 0
+x, given = keras.Input((5,), dtype="int32"), keras.Input((4,), dtype="int32")
+embedding = layers.Embedding(9, 3, mask_zero=True)
+state = layers.GRU(3)(embedding(x))
+y = layers.LSTM(3, return_sequences=True)(embedding(given), initial_state=[state, state])
+both = layers.Bidirectional(layers.SimpleRNN(3))(layers.Dropout(0.0)(embedding(given)), initial_state=[state, state])
+add("states2", keras.Model([x, given], layers.Dense(2)(layers.Concatenate()([layers.SimpleRNN(2)(y), both]))), [words, target], optimizers.SGD(0.1))
+
 with open(os.path.join(FOLDER, "keras2_models.json"), "w") as file:
     head = json.dumps({"origin": f"tf-keras {keras.__version__}, tests/golden/make_keras2_models.py", "batch_size": BATCH, "steps_before": BEFORE})[:-1]
     models = ",\n".join(json.dumps(case, separators=(",", ":")) for case in CASES)

@@ -117,6 +117,29 @@ def ops_on_tensors():
     return keras.Model([a, b], layers.Dense(2)(keras.ops.where(y > 0.1, y, 0.5 * y)))
 
 
+def words_that_end(draws):
+    """Two inputs of words and one of steps, whose rows end with 0 to 3 zeros."""
+    inputs = [draws.whole((ROWS, 5), 1, 9), draws.whole((ROWS, 4), 1, 9), draws.normal((ROWS, 5, 3))]
+    for each in inputs:
+        for row in range(ROWS):
+            each[row, each.shape[1] - row % 4:] = 0
+    return inputs
+
+
+@file(ADAM, x=words_that_end)
+def masks_beside_initial_states():
+    """Keras ignores the mask of steps beside initial states, but passes it on, unless it is an argument."""
+    x, target, steps = keras.Input((5,), dtype="int32"), keras.Input((4,), dtype="int32"), keras.Input((5, 3))
+    embedding = layers.Embedding(9, 3, mask_zero=True)
+    state = layers.GRU(3)(embedding(x))
+    ignored = layers.GRU(3, return_sequences=True)(embedding(target), initial_state=state)
+    used = layers.LSTM(3)(embedding(target), initial_state=[state, state], mask=keras.ops.not_equal(target, 0))
+    masking = layers.Masking()
+    of_steps = layers.GRU(3)(layers.Dropout(0.0)(masking(steps)), initial_state=state, mask=masking.compute_mask(steps))
+    both = layers.Bidirectional(layers.SimpleRNN(3))(masking(steps), initial_state=[state, state])
+    return keras.Model([x, target, steps], layers.Dense(2)(layers.Concatenate()([layers.SimpleRNN(2)(ignored), used, of_steps, both])))
+
+
 @file(ADAM, x=normal((5, 3)))
 def stacked_cells():
     return sequence((5, 3), layers.RNN([layers.LSTMCell(3), layers.GRUCell(2)], return_sequences=True),

@@ -117,7 +117,7 @@ Outputs Recurrent::call_with(const std::vector<Value>& inputs, bool training) {
 Recurrent::Outcome Recurrent::call_with_state(Value x, const States& given, bool training) {
   check_input(x);
   const Shape step = x.shape().without(1);
-  const bool masked = static_cast<bool>(x.mask());
+  const bool masked = x.mask() && (given.empty() || uses_mask_with_states_);
   check(!masked || x.mask().shape().rank() == 2, ErrorKind::shape, where(), "a mask of shape ",
         masked ? x.mask().shape() : Shape{}, " - expected [batch, steps] - mask whole steps.");
   const RnnCell::Parts parts = cell_->parts(step, training);

@@ -90,6 +90,11 @@ class Recurrent : public Layer {
   virtual std::shared_ptr<Recurrent> copy(bool go_backwards, const std::string& name) const = 0;
   /// Sets whether the output of masked steps is 0. Takes effect at the next trace; a config has the option.
   void set_zero_output_for_mask(bool zero) { options_.zero_output_for_mask = zero; }
+  /// Whether a call on initial states uses the mask of x, as in Keras 2. In Keras 3 it does so only if the mask is an
+  /// argument of the call, so a model in a file of Keras 3 may have false.
+  bool uses_mask_with_states() const { return uses_mask_with_states_; }
+  /// Sets it. Takes effect at the next trace.
+  void set_uses_mask_with_states(bool uses) { uses_mask_with_states_ = uses; }
   /// The cell, which computes one step.
   const std::shared_ptr<RnnCell>& cell() const { return cell_; }
   /// Whether steps run from the last to the first.
@@ -123,6 +128,7 @@ class Recurrent : public Layer {
   Value output_of(Value steps, const States& last, std::size_t states, bool masked) const;
 
   RecurrentOptions options_;
+  bool uses_mask_with_states_ = true;
   std::shared_ptr<RnnCell> cell_;
   Shape built_shape_;
   std::vector<Variable> kept_;  // of a stateful layer, by state

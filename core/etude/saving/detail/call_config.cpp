@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -86,10 +87,8 @@ bool trains_by_default(const Layer& layer) {
   return layer.class_name().starts_with("Random") || std::ranges::find(others, layer.class_name()) != others.end();
 }
 
-/// Whether its inputs after the first one are initial states.
-bool takes_states(const Layer& layer) {
-  return dynamic_cast<const Recurrent*>(&layer) || layer.class_name() == "Bidirectional";
-}
+/// The member "etude" of a call on initial states that uses the mask of its input.
+Json with_mask() { return {{"uses_mask", true}}; }
 
 /// Whether it computes something else in training than in inference.
 bool differs_in_training(const Layer& layer) {
@@ -115,21 +114,31 @@ bool is_op(const Json& layer) {
 
 bool is_history(const Json& json) { return json.is_array() && json.size() >= 3 && json.front().is_string(); }
 
+const Recurrent* started_by(const Layer& layer) {
+  if (layer.class_name() != "Bidirectional") return dynamic_cast<const Recurrent*>(&layer);
+  const std::vector<LayerPtr> both = layer.layers();
+  return both.empty() ? nullptr : dynamic_cast<const Recurrent*>(both.front().get());
+}
+
 Json call_json(const Layer& layer, Json tensors) {
   Json arguments = Json::array(), named = Json::object();
+  bool uses_mask = false;
   if (dynamic_cast<const ProjectedAttention*>(&layer)) {  // query, value, key, attention_mask
     for (std::size_t i = 0; i < tensors.size() && i < 3; ++i) arguments.push_back(tensors[i]);
     if (tensors.size() > 3) named["attention_mask"] = tensors[3];
-  } else if (tensors.size() > 1 && takes_states(layer)) {
+  } else if (const Recurrent* recurrent = started_by(layer); recurrent && tensors.size() > 1) {
     arguments.push_back(tensors.front());
     tensors.erase(tensors.begin());
     named["initial_state"] = std::move(tensors);
+    uses_mask = recurrent->uses_mask_with_states();
   } else {
     const auto* model = dynamic_cast<const Model*>(&layer);
     arguments.push_back(
         by_name_or_listed(std::move(tensors), model ? model->input_keys() : std::vector<std::string>()));
   }
-  return {{"args", std::move(arguments)}, {"kwargs", std::move(named)}};
+  Json node = {{"args", std::move(arguments)}, {"kwargs", std::move(named)}};
+  if (uses_mask) node["etude"] = with_mask();
+  return node;
 }
 
 CallReader::CallReader(const Json& layers) : layers_(layers) {
@@ -227,11 +236,23 @@ std::vector<const Json*> CallReader::inputs(const Json& node, const std::string&
     if (!argument.is_null() && !add_nested(argument, layer, called, result) && !add_tensors(argument, layer, result))
       wrong(layer, "args", argument);
   if (const auto named = node.find("kwargs"); named != node.end()) add_named(*named, layer, called, result);
-  if (result.size() > 1 && !masked_.empty() && takes_states(called))
-    print_warning({}, "[Functional] \"" + layer +
-                          "\" has initial states. If its input has a mask, masked steps keep the state; in Keras 3 "
-                          "they do not.");
   return result;
+}
+
+void CallReader::set_mask_use(const Json& nodes, const std::string& name, Layer& layer) const {
+  std::optional<bool> uses;
+  for (const Json& node : nodes) {
+    if (!started_by(layer) || !node.is_object() || inputs(node, name, layer).size() < 2) continue;
+    const Json named = node.value("kwargs", Json::object());
+    const bool used = node.value("etude", Json()) == with_mask() || !is_default(named.value("mask", Json()));
+    check(uses.value_or(used) == used, ErrorKind::data, "Functional", "\"", name,
+          "\", called on initial states both with and without a mask - expected one of both - create the model in "
+          "code.");
+    uses = used;
+  }
+  if (!uses) return;
+  if (auto* recurrent = dynamic_cast<Recurrent*>(&layer)) return recurrent->set_uses_mask_with_states(*uses);
+  for (const LayerPtr& inside : layer.layers()) dynamic_cast<Recurrent&>(*inside).set_uses_mask_with_states(*uses);
 }
 
 void CallReader::need(const Json& config) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "etude/layers/layer.hpp"
+#include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/json.hpp"
 
 namespace etude {
@@ -14,7 +14,12 @@ namespace etude {
 /// Whether it is a history: [layer, call, output, …].
 bool is_history(const Json& json);
 
-/// A call of a layer on these tensors, each in JSON, with the arguments of Keras.
+/// The recurrent layer that starts from the inputs of a layer after the first one: this layer, or the first one of
+/// Bidirectional; null for other layers.
+const Recurrent* started_by(const Layer& layer);
+
+/// A call of a layer on these tensors, each in JSON, with the arguments of Keras. If it uses the mask of its input
+/// beside initial states, that is in a member "etude".
 Json call_json(const Layer& layer, Json tensors);
 
 /// The histories of the inputs of a call, in the order of Étude's inputs: those of arguments, then those that have
@@ -27,6 +32,9 @@ class CallReader {
   explicit CallReader(const Json& layers);
   /// Of a call of `called`, whose name in the text is `layer`. Inputs by name are those of a model.
   std::vector<const Json*> inputs(const Json& node, const std::string& layer, const Layer& called) const;
+  /// Sets whether a recurrent layer uses the mask of its input beside initial states, by its calls. In Keras 3 it does
+  /// so only if the mask is an argument. Throws Error(data) for calls of both kinds.
+  void set_mask_use(const Json& nodes, const std::string& name, Layer& layer) const;
   /// Whether an op is needed: it is not if only masks depend on it.
   bool needs_op(const std::string& name) const { return needed_.contains(name); }
   /// Finds the ops on which the outputs of a model depend.

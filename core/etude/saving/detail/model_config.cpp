@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_map>
 
 #include "etude/graph/detail/node.hpp"
 #include "etude/layers/recurrent.hpp"
 #include "etude/saving/detail/call_config.hpp"
+#include "etude/saving/detail/functional_config.hpp"
 #include "etude/saving/detail/input_config.hpp"
 #include "etude/saving/detail/keras_form.hpp"
 #include "etude/saving/detail/model_state.hpp"
@@ -34,14 +34,6 @@ LayerOptions options_in(const Json& config, const std::string& class_name) {
   return {.name = field_in<std::string>(config, "name", class_name, ""),
           .dtype = {},
           .trainable = field_in(config, "trainable", class_name, true)};
-}
-
-/// A layer of a model, with the shape of its only input.
-Json layer_json(const Layer& layer, const std::optional<Shape>& input) {
-  Json json = object_to_json<Layer>(layer);
-  if (input && !dynamic_cast<const Functional*>(&layer))
-    json["build_config"] = {{"input_shape", field_json(*input, {})}};
-  return json;
 }
 
 /// The shapes of the inputs of the layers, as far as they are known.
@@ -101,83 +93,6 @@ ModelPtr sequential_from(const Json& config) {
   return model;
 }
 
-// A Functional model in Keras's form: each layer has a node for each of its calls. A node lists the input tensors by
-// their history: a layer, the number of its call, and the number of the call's output.
-
-/// The calls of a graph by layer; each layer's calls are in the order of their dependencies.
-class Calls {
- public:
-  explicit Calls(const Functional& model) {
-    std::vector<SymbolicTensor> tensors = model.inputs();
-    for (const SymbolicTensor& output : model.outputs()) tensors.push_back(output);
-    for (const std::shared_ptr<const LayerCall>& call : calls_behind(tensors)) {
-      auto& calls = calls_[call->layer];
-      numbers_.emplace(call.get(), calls.size());
-      calls.push_back(call);
-    }
-  }
-
-  const std::vector<std::shared_ptr<const LayerCall>>& of(const LayerPtr& layer) const { return calls_.at(layer); }
-
-  /// The shape of the only input of a layer that has one, in its first call.
-  std::optional<Shape> only_shape(const LayerPtr& layer) const {
-    const auto& inputs = of(layer).front()->inputs;
-    return inputs.size() == 1 ? std::optional(inputs.front().shape()) : std::nullopt;
-  }
-
-  Json history(const SymbolicTensor& tensor) const {
-    return {tensor.name(), numbers_.at(tensor.call().get()), tensor.output()};
-  }
-  /// The same in a list of outputs, where Keras 3 counts the calls of a Functional model from 1.
-  Json output(const SymbolicTensor& tensor) const {
-    const LayerCall& call = *tensor.call();
-    const std::size_t first = is_functional(call.layer.get()) ? 1 : 0;
-    return {tensor.name(), numbers_.at(&call) + first, tensor.output()};
-  }
-  Json tensor(const SymbolicTensor& tensor) const {
-    return {{"class_name", "__keras_tensor__"},
-            {"config",
-             {{"shape", field_json(tensor.shape(), {})},
-              {"dtype", std::string(name_of(tensor.dtype()))},
-              {"keras_history", history(tensor)}}}};
-  }
-
- private:
-  std::map<LayerPtr, std::vector<std::shared_ptr<const LayerCall>>> calls_;
-  std::unordered_map<const LayerCall*, std::size_t> numbers_;
-};
-
-Json functional_config(const Functional& model) {
-  const Calls calls(model);
-  Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
-  for (const LayerPtr& layer : model.layers()) {
-    const auto& of_layer = calls.of(layer);
-    const auto* op = dynamic_cast<const Operation*>(layer.get());
-    check(!op || of_layer.size() == 1, ErrorKind::value, "Functional", "the op \"", layer->name(), "\", called ",
-          of_layer.size(), " times - expected one call of each op - apply an op, or a layer, for each.");
-    Json json = of_layer.front()->inputs.empty() ? input_layer_json({of_layer.front(), 0})
-                : op                             ? op_to_json(*op)
-                                                 : layer_json(*layer, calls.only_shape(layer));
-    json["name"] = layer->name();
-    json["inbound_nodes"] = Json::array();
-    for (const auto& call : of_layer) {
-      Json inputs = Json::array();
-      for (const SymbolicTensor& input : call->inputs) inputs.push_back(calls.tensor(input));
-      if (inputs.empty()) continue;
-      json["inbound_nodes"].push_back(op ? op_node(*op, inputs) : call_json(*layer, std::move(inputs)));
-    }
-    config["layers"].push_back(std::move(json));
-  }
-  const auto histories = [&](const std::vector<SymbolicTensor>& tensors, const std::vector<std::string>& names) {
-    Json all = Json::array();
-    for (const SymbolicTensor& tensor : tensors) all.push_back(calls.output(tensor));
-    return by_name_or_listed(std::move(all), names);
-  };
-  config["input_layers"] = histories(model.inputs(), model.input_keys());
-  config["output_layers"] = histories(model.outputs(), model.output_keys());
-  return config;
-}
-
 /// Rebuilds a model's graph; holds the outputs of each layer's calls so far.
 class GraphReader {
  public:
@@ -234,6 +149,7 @@ class GraphReader {
     const LayerPtr layer = object_from_json<Layer>(json);
     const Json& nodes = array_in(json, "inbound_nodes", "Functional");
     for (std::size_t i = 0; i < nodes.size(); ++i) add_node({{name, i}, layer, calls_.inputs(nodes[i], name, *layer)});
+    calls_.set_mask_use(nodes, name, *layer);
     const bool of_keras3 = !nodes.empty() && nodes.front().is_object();
     if (of_keras3 && is_functional(layer.get())) outputs_from_1_.insert(name);
   }

@@ -7,6 +7,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/saving/detail/call_config.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/keras2_activation.hpp"
 #include "etude/saving/detail/model_config.hpp"
@@ -155,15 +156,21 @@ void discard_files(Vfs& files, const std::string& folder, const std::vector<std:
 }
 
 /// TensorFlow.js averages masked steps, too, and gives the last mask to all later layers, also after a layer that drops
-/// it.
-void warn_of_masks(std::string_view text, const std::string& path) {
+/// it. It uses masks beside initial states.
+void warn_of_masks(std::string_view text, const Model& model, const std::string& path) {
   const auto has = [&](const std::string& part) { return text.find(part) != text.npos; };
   if (!has("\"Masking\"") && !has("\"mask_zero\":true")) return;
+  std::string differs;
   for (const char* name :
        {"GlobalAveragePooling1D", "Conv1D", "MaxPooling1D", "AveragePooling1D", "Permute", "Reshape", "RepeatVector"})
-    if (has(std::string("\"class_name\":\"") + name + '"'))
-      return print_warning({}, "[Model.save] \"" + path + "\": TensorFlow.js treats masks otherwise in " + name +
-                                   " and in the layers after it: compare its results.");
+    if (differs.empty() && has(std::string("\"class_name\":\"") + name + '"')) differs = name;
+  for (const LayerPtr& layer : model.layers_inside()) {
+    const Recurrent* recurrent = started_by(*layer);
+    if (differs.empty() && recurrent && !recurrent->uses_mask_with_states()) differs = '"' + layer->name() + '"';
+  }
+  if (!differs.empty())
+    print_warning({}, "[Model.save] \"" + path + "\": TensorFlow.js treats masks otherwise in " + differs +
+                          " and in the layers after it: compare its results.");
 }
 
 /// Whether TensorFlow.js accepts a weight's name: ^[A-Za-z0-9][-A-Za-z0-9._/]*$ in common.ts of tfjs-layers.
@@ -210,7 +217,7 @@ void save_tfjs(const Model& model, const std::string& path, WriteCount& count) {
                {"modelTopology", std::move(topology)},
                {"weightsManifest", std::move(manifest)}};
   const std::string text = json_text(json);
-  warn_of_masks(text, path);
+  warn_of_masks(text, model, path);
   try {
     files->replace(path, {text});
   } catch (...) {
