@@ -193,3 +193,39 @@ TEST_CASE("TensorFlow.js: what it computes otherwise is an error, or a warning",
     CHECK_THAT(warnings.text(), ContainsSubstring("TensorFlow.js treats masks otherwise in " + name));
   }
 }
+
+TEST_CASE("RNNs that TensorFlow.js starts otherwise are a warning when the model is saved for it", "[saving]") {
+  const FilesInMemory scope;
+  const auto warning = [](Model& model) {
+    const ConsoleText warnings(Console::warnings);
+    model.save("m/model.json");
+    return warnings.text();
+  };
+  // RNNs on initial states, one after another, or in both directions.
+  const auto decoder = [](int rnns, bool masks, bool both_directions = false) {
+    const SymbolicTensor words = layers::input({.shape = {4}, .dtype = "int32"}), state = layers::input({.shape = {2}});
+    SymbolicTensor x = layers::embedding({.input_dim = 5, .output_dim = 3, .mask_zero = masks})->apply(words);
+    for (int i = 1; i <= rnns; ++i) {
+      const LayerPtr rnn = layers::lstm({.units = 2, .return_sequences = true, .name = "decoder_" + std::to_string(i)});
+      x = both_directions ? layers::bidirectional(rnn)->apply({x, state, state, state, state})
+                          : rnn->apply({x, state, state});
+    }
+    return std::make_shared<Functional>(SymbolicTensors{words, state}, SymbolicTensors{x});
+  };
+  const auto named = [](const std::string& name) {
+    return "Warning: [Model.save] \"m/model.json\": TensorFlow.js treats masks otherwise in \"" + name +
+           "\" and in the layers after it: compare its results.\n";
+  };
+  CHECK(warning(*decoder(2, false)).empty());
+  CHECK(warning(*decoder(1, true)).empty());
+  CHECK(warning(*decoder(1, true, true)).empty());
+  CHECK(warning(*decoder(2, true)) == named("decoder_2"));
+  // As Keras 3 writes a decoder that ignores the mask.
+  nlohmann::json text = nlohmann::json::parse(to_json<Layer>(*decoder(1, true)));
+  for (nlohmann::json& layer : text["config"]["layers"])
+    if (layer["name"] == "decoder_1") {
+      layer["inbound_nodes"][0].erase("etude");
+      layer["inbound_nodes"][0]["kwargs"].erase("mask");
+    }
+  CHECK(warning(*model_from_json(text.dump())) == named("decoder_1"));
+}

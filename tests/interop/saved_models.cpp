@@ -158,6 +158,20 @@ ModelPtr words(bool reset_after) {
                   "int32");
 }
 
+/// A decoder of words, or of numbers, that starts from the states of an encoder, with masks.
+ModelPtr decoder(bool of_words) {
+  const SymbolicTensor x = layers::input({.shape = {6}, .dtype = "int32", .name = "x"});
+  const SymbolicTensor target = of_words ? layers::input({.shape = {5}, .dtype = "int32", .name = "target"})
+                                         : layers::input({.shape = {5, 3}, .name = "target"});
+  const LayerPtr embedding = layers::embedding({.input_dim = 9, .output_dim = 3, .mask_zero = true});
+  const auto states = layers::lstm({.units = 4, .return_state = true})->apply_all({embedding->apply(x)});
+  const SymbolicTensor steps =
+      of_words ? embedding->apply(target) : layers::masking()->apply(layers::relu()->apply(target));
+  const SymbolicTensor y = layers::lstm({.units = 4})->apply({steps, states[1], states[2]});
+  return std::make_shared<Functional>(SymbolicTensors{x, target},
+                                      SymbolicTensors{layers::dense({.units = 2})->apply(y)});
+}
+
 /// A block of a transformer.
 ModelPtr attention() {
   const SymbolicTensor tokens = layers::input({.shape = {6}, .dtype = "int32", .name = "tokens"});
@@ -212,6 +226,8 @@ std::vector<Subject> models() {
   result.push_back({"words", words(false), {.optimizer = rmsprop({.learning_rate = 0.01}), .loss = "mse"}});
   result.push_back(
       {"words_reset_after", words(true), {.optimizer = adam({.amsgrad = true, .clipnorm = 0.5}), .loss = "huber"}});
+  result.push_back({"decoder_of_words", decoder(true), {.optimizer = "adam", .loss = "mse"}});
+  result.push_back({"decoder_of_numbers", decoder(false), {.optimizer = "adam", .loss = "mse"}});
   result.push_back(
       {"attention", attention(), {.optimizer = adamw({.learning_rate = 0.01, .global_clipnorm = 0.3}), .loss = "mse"}});
   result.push_back({"shared_by_name",

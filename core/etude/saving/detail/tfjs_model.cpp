@@ -7,6 +7,7 @@
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/base/messages.hpp"
+#include "etude/layers/symbolic.hpp"
 #include "etude/saving/detail/call_config.hpp"
 #include "etude/saving/detail/file_format.hpp"
 #include "etude/saving/detail/keras2_activation.hpp"
@@ -155,19 +156,32 @@ void discard_files(Vfs& files, const std::string& folder, const std::vector<std:
     if (files.kind(folder + '/' + name) == PathKind::file) files.discard(folder + '/' + name);
 }
 
+/// The first recurrent layer whose results differ in TensorFlow.js if there is a mask; null without one. It always uses
+/// the mask beside initial states, and it passes initial states on to later recurrent layers.
+const Layer* differently_started(const Model& model) {
+  const Layer* started = nullptr;
+  for (const LayerPtr& layer : model.layers_inside()) {
+    const Recurrent* recurrent = started_by(*layer);
+    if (!recurrent) continue;
+    if (!recurrent->uses_mask_with_states()) return layer.get();
+    const auto is_layer = [&](const LayerPtr& inside) { return inside == layer; };
+    if (started && std::ranges::none_of(started->layers(), is_layer)) return layer.get();
+    const auto calls = layer->calls();
+    if (std::ranges::any_of(calls, [](const auto& call) { return call->inputs.size() > 1; })) started = layer.get();
+  }
+  return nullptr;
+}
+
 /// TensorFlow.js averages masked steps, too, and gives the last mask to all later layers, also after a layer that drops
-/// it. It uses masks beside initial states.
+/// it.
 void warn_of_masks(std::string_view text, const Model& model, const std::string& path) {
   const auto has = [&](const std::string& part) { return text.find(part) != text.npos; };
   if (!has("\"Masking\"") && !has("\"mask_zero\":true")) return;
-  std::string differs;
+  const Layer* started = differently_started(model);
+  std::string differs = started ? '"' + started->name() + '"' : "";
   for (const char* name :
        {"GlobalAveragePooling1D", "Conv1D", "MaxPooling1D", "AveragePooling1D", "Permute", "Reshape", "RepeatVector"})
     if (differs.empty() && has(std::string("\"class_name\":\"") + name + '"')) differs = name;
-  for (const LayerPtr& layer : model.layers_inside()) {
-    const Recurrent* recurrent = started_by(*layer);
-    if (differs.empty() && recurrent && !recurrent->uses_mask_with_states()) differs = '"' + layer->name() + '"';
-  }
   if (!differs.empty())
     print_warning({}, "[Model.save] \"" + path + "\": TensorFlow.js treats masks otherwise in " + differs +
                           " and in the layers after it: compare its results.");
