@@ -1,7 +1,6 @@
 #include "etude/saving/detail/functional_config.hpp"
 
 #include <map>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -67,27 +66,29 @@ class Calls {
 /// The masks of calls on initial states as ops, for Keras 3: such a call uses no other mask than its argument.
 class MaskOps {
  public:
-  MaskOps(const Functional& model, const Calls& calls) : calls_(calls) {
-    for (const LayerPtr& layer : model.layers()) names_.insert(layer->name());
+  /// `layers` describes the layers of the calls.
+  MaskOps(const Json& layers, const Calls& calls) : calls_(calls) {
+    for (const Json& layer : layers) layers_.emplace(layer["name"].get<std::string>(), &layer);
   }
 
   /// Adds the mask of its input to a call, if layers create it and pass it on unchanged.
   void add_to(Json& node, const LayerCall& call) {
     const LayerCall* creator = creator_of(call.inputs.front());
     if (!creator) return;
-    const auto [mask, is_new] = masks_.try_emplace(creator);
-    if (is_new) mask->second = mask_created_by(*creator);
-    node["kwargs"]["mask"] = mask->second;
+    const auto [number, is_new] = numbers_.emplace(creator, masks_.size());
+    if (is_new) masks_.push_back(mask_created_by(*creator));
+    node["kwargs"]["mask"] = masks_[number->second];
   }
 
-  /// The layers of the ops.
+  /// The layers of the ops. Each has a member "etude".
   Json take() { return std::move(ops_); }
 
  private:
-  static bool creates(const LayerCall& call) {
-    if (call.inputs.empty()) return false;
-    const Json json = object_to_json<Layer>(*call.layer);
-    return json["class_name"] == "Masking" || json["config"].value("mask_zero", false);
+  const Json& described(const LayerCall& call) const { return *layers_.at(call.layer->name()); }
+
+  bool creates(const LayerCall& call) const {
+    const Json& json = described(call);
+    return class_name_in(json) == "Masking" || config_in(json).value("mask_zero", Json()) == true;
   }
 
   /// Whether the first output of a call has the mask of the first input.
@@ -108,7 +109,7 @@ class MaskOps {
     return same(before.of_one, after.of_one) && same(before.of_longer, after.of_longer);
   }
 
-  static const LayerCall* creator_of(SymbolicTensor x) {
+  const LayerCall* creator_of(SymbolicTensor x) const {
     while (!creates(*x.call())) {
       if (x.call()->inputs.empty() || x.output() > 0 || !passes_mask(*x.call())) return nullptr;
       x = SymbolicTensor(x.call()->inputs.front());
@@ -118,38 +119,52 @@ class MaskOps {
 
   /// The mask as a tensor, whose ops are added.
   Json mask_created_by(const LayerCall& call) {
-    const Json json = object_to_json<Layer>(*call.layer);
     const SymbolicTensor& x = call.inputs.front();
-    const bool is_masking = json["class_name"] == "Masking";
-    const Json differs = add_op("NotEqual", call, x.shape(), Json::object(),
-                                {calls_.tensor(x), is_masking ? json["config"]["mask_value"] : Json(0)});
-    if (!is_masking) return differs;
-    return add_op("Any", call, x.shape().slice(0, x.shape().rank() - 1), {{"axis", -1}, {"keepdims", false}},
-                  {differs});
+    const Json& json = described(call);
+    Json differs = parse_json(R"({"class_name": "NotEqual", "config": {}})", "");
+    const Json number = config_in(json).value("mask_value", Json(0));
+    const Json mask = add_op(std::move(differs), call, x.shape(), Json::array({calls_.tensor(x), number}));
+    if (class_name_in(json) != "Masking") return mask;
+    Json any = parse_json(R"({"class_name": "Any", "config": {"axis": -1, "keepdims": false}})", "");
+    return add_op(std::move(any), call, x.shape().slice(0, x.shape().rank() - 1), Json::array({mask}));
   }
 
-  Json add_op(const char* class_name, const LayerCall& call, const Shape& shape, Json config, Json arguments) {
+  /// Adds an op with its class and its config. Returns its result.
+  Json add_op(Json op, const LayerCall& call, const Shape& shape, Json arguments) {
     std::string name = call.layer->name() + "_mask";
-    while (!names_.insert(name).second) name += '_';
-    config["name"] = name;
-    ops_.push_back({{"module", "keras.src.ops.numpy"},
-                    {"class_name", class_name},
-                    {"config", std::move(config)},
-                    {"registered_name", class_name},
-                    {"name", name},
-                    {"inbound_nodes", {{{"args", std::move(arguments)}, {"kwargs", Json::object()}}}}});
+    while (layers_.contains(name)) name += '_';
+    layers_[name] = nullptr;
+    op["module"] = "keras.src.ops.numpy";
+    op["registered_name"] = op["class_name"];
+    op["etude"] = {{"is_mask", true}};
+    op["name"] = op["config"]["name"] = name;
+    Json& node = op["inbound_nodes"][0];
+    node["args"] = std::move(arguments);
+    node["kwargs"] = Json::object();
+    ops_.push_back(std::move(op));
     return tensor_json(shape, DType::boolean, {name, 0, 0});
   }
 
   const Calls& calls_;
-  std::set<std::string, std::less<>> names_;
-  std::map<const LayerCall*, Json> masks_;
-  Json ops_ = Json::array();
+  std::map<std::string, const Json*> layers_;                  // by name; null for an op of a mask
+  std::unordered_map<const LayerCall*, std::size_t> numbers_;  // of the masks of calls
+  Json masks_ = Json::array(), ops_ = Json::array();
 };
+
+/// Adds the masks that are arguments of calls in Keras 3.
+void add_masks(Json& layers, const Functional& model, const Calls& calls) {
+  MaskOps masks(layers, calls);
+  const std::vector<LayerPtr> called = model.layers();
+  for (std::size_t i = 0; i < called.size(); ++i) {
+    Json& nodes = layers[i]["inbound_nodes"];
+    for (std::size_t k = 0; k < nodes.size(); ++k)
+      if (nodes[k].contains("etude")) masks.add_to(nodes[k], *calls.of(called[i])[k]);
+  }
+  for (Json& op : masks.take()) layers.push_back(std::move(op));
+}
 
 }  // namespace
 
-/// A layer of a model, with the shape of its only input.
 Json layer_json(const Layer& layer, const std::optional<Shape>& input) {
   Json json = object_to_json<Layer>(layer);
   if (input && !dynamic_cast<const Functional*>(&layer))
@@ -159,7 +174,6 @@ Json layer_json(const Layer& layer, const std::optional<Shape>& input) {
 
 Json functional_config(const Functional& model) {
   const Calls calls(model);
-  MaskOps masks(model, calls);
   Json config = {{"name", model.name()}, {"trainable", model.trainable()}, {"layers", Json::array()}};
   for (const LayerPtr& layer : model.layers()) {
     const auto& of_layer = calls.of(layer);
@@ -175,13 +189,11 @@ Json functional_config(const Functional& model) {
       Json inputs = Json::array();
       for (const SymbolicTensor& input : call->inputs) inputs.push_back(calls.tensor(input));
       if (inputs.empty()) continue;
-      Json node = op ? op_node(*op, inputs) : call_json(*layer, std::move(inputs));
-      if (node.contains("etude")) masks.add_to(node, *call);
-      json["inbound_nodes"].push_back(std::move(node));
+      json["inbound_nodes"].push_back(op ? op_node(*op, inputs) : call_json(*layer, std::move(inputs)));
     }
     config["layers"].push_back(std::move(json));
   }
-  for (Json& op : masks.take()) config["layers"].push_back(std::move(op));
+  add_masks(config["layers"], model, calls);
   const auto histories = [&](const std::vector<SymbolicTensor>& tensors, const std::vector<std::string>& names) {
     Json all = Json::array();
     for (const SymbolicTensor& tensor : tensors) all.push_back(calls.output(tensor));

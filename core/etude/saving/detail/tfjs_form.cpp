@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "etude/base/error.hpp"
-#include "etude/saving/detail/call_config.hpp"
 #include "etude/saving/detail/config_fields.hpp"
 #include "etude/saving/detail/object_parts.hpp"
 
@@ -235,15 +234,12 @@ Json functional_config(const Json& config) {
     models.insert(layer["name"].get<std::string>());
     if (class_name_in(layer) == "Sequential") sequential.insert(layer["name"].get<std::string>());
   }
-  CallReader calls(config["layers"]);
-  calls.need(config);
   Json all = Json::array();
   for (const Json& layer : config["layers"]) {
     const auto name = layer["name"].get<std::string>();
-    if (layer.value("module", Json()).is_string() && text_of(layer["module"]).starts_with("keras.src.ops.")) {
-      if (!calls.needs_op(name)) continue;  // of a mask, which TensorFlow.js passes on itself
+    if (layer.contains("etude")) continue;  // the op of a mask, which TensorFlow.js passes on itself
+    if (layer.value("module", Json()).is_string() && text_of(layer["module"]).starts_with("keras.src.ops."))
       Place{name, "op"}.lacks(", which is no layer in TensorFlow.js");
-    }
     Json result = layer_of(layer), nodes = Json::array();
     for (Json node : layer["inbound_nodes"]) {
       node["kwargs"].erase("mask");

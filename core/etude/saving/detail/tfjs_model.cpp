@@ -159,15 +159,14 @@ void discard_files(Vfs& files, const std::string& folder, const std::vector<std:
 /// The first recurrent layer whose results differ in TensorFlow.js if there is a mask; null without one. It always uses
 /// the mask beside initial states, and it passes initial states on to later recurrent layers.
 const Layer* differently_started(const Model& model) {
-  const Layer* started = nullptr;
+  bool started = false;
+  std::vector<LayerPtr> parts;  // of Bidirectional
   for (const LayerPtr& layer : model.layers_inside()) {
     const Recurrent* recurrent = started_by(*layer);
-    if (!recurrent) continue;
-    if (!recurrent->uses_mask_with_states()) return layer.get();
-    const auto is_layer = [&](const LayerPtr& inside) { return inside == layer; };
-    if (started && std::ranges::none_of(started->layers(), is_layer)) return layer.get();
-    const auto calls = layer->calls();
-    if (std::ranges::any_of(calls, [](const auto& call) { return call->inputs.size() > 1; })) started = layer.get();
+    if (!recurrent || std::ranges::find(parts, layer) != parts.end()) continue;
+    if (started || !recurrent->uses_mask_with_states()) return layer.get();
+    for (const auto& call : layer->calls()) started |= call->inputs.size() > 1;
+    parts = layer->layers();
   }
   return nullptr;
 }
