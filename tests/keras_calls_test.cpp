@@ -175,6 +175,15 @@ TEST_CASE("calls on initial states of one layer with and without a mask are an E
     }
   CHECK_THAT(error_of([&] { model_from_json(both.dump()); }),
              ContainsSubstring("\"decoder\", called on initial states both with and without a mask"));
+  // States without names; what is no dict has no names.
+  json unnamed = json::parse(to_json<Layer>(*model));
+  for (json& layer : unnamed["config"]["layers"])
+    if (layer["name"] == "decoder") {
+      json& node = layer["inbound_nodes"][0];
+      node["args"].push_back(node["kwargs"]["initial_state"][0]);
+      node["kwargs"] = 3;
+    }
+  CHECK(error_of([&] { model_from_json(unnamed.dump()); }) == "no error");
 }
 
 TEST_CASE("training=False in a call of Keras 2 is a warning where training changes the layer", "[config]") {

@@ -243,8 +243,9 @@ void CallReader::set_mask_use(const Json& nodes, const std::string& name, Layer&
   std::optional<bool> uses;
   for (const Json& node : nodes) {
     if (!started_by(layer) || !node.is_object() || inputs(node, name, layer).size() < 2) continue;
-    const Json named = node.value("kwargs", Json::object());
-    const bool used = node.value("etude", Json()) == with_mask() || !is_default(named.value("mask", Json()));
+    const auto named = node.find("kwargs");
+    const bool is_named = named != node.end() && named->is_object() && !is_default(named->value("mask", Json()));
+    const bool used = is_named || node.value("etude", Json()) == with_mask();
     check(uses.value_or(used) == used, ErrorKind::data, "Functional", "\"", name,
           "\", called on initial states both with and without a mask - expected one of both - create the model in "
           "code.");
@@ -252,7 +253,8 @@ void CallReader::set_mask_use(const Json& nodes, const std::string& name, Layer&
   }
   if (!uses) return;
   if (auto* recurrent = dynamic_cast<Recurrent*>(&layer)) return recurrent->set_uses_mask_with_states(*uses);
-  for (const LayerPtr& inside : layer.layers()) dynamic_cast<Recurrent&>(*inside).set_uses_mask_with_states(*uses);
+  for (const LayerPtr& inside : layer.layers())
+    if (auto* recurrent = dynamic_cast<Recurrent*>(inside.get())) recurrent->set_uses_mask_with_states(*uses);
 }
 
 void CallReader::need(const Json& config) {
