@@ -247,7 +247,7 @@ void CallReader::set_mask_use(const Json& nodes, const std::string& name, Layer&
     const bool is_named = named != node.end() && named->is_object() && !is_default(named->value("mask", Json()));
     const bool used = is_named || node.value("etude", Json()) == with_mask();
     check(uses.value_or(used) == used, ErrorKind::data, "Functional", "\"", name,
-          "\", called on initial states both with and without a mask - expected one of both - create the model in "
+          "\", called on initial states both with and without a mask - expected one of the two - create the model in "
           "code.");
     uses = used;
   }

@@ -14,12 +14,12 @@ namespace etude {
 /// Whether it is a history: [layer, call, output, …].
 bool is_history(const Json& json);
 
-/// The recurrent layer that starts from the inputs of a layer after the first one: this layer, or the first one of
-/// Bidirectional; null for other layers.
+/// The recurrent layer whose initial states are the inputs of `layer` after the first one: `layer` itself, or the
+/// forward layer of Bidirectional. Null for other layers.
 const Recurrent* started_by(const Layer& layer);
 
-/// A call of a layer on these tensors, each in JSON, with the arguments of Keras. If it uses the mask of its input
-/// beside initial states, that is in a member "etude".
+/// A call of a layer on these tensors, each in JSON, with the arguments of Keras. A member "etude" says that a
+/// recurrent layer uses the mask of its input beside initial states.
 Json call_json(const Layer& layer, Json tensors);
 
 /// The histories of the inputs of a call, in the order of Étude's inputs: those of arguments, then those that have

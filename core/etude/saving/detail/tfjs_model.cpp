@@ -156,8 +156,8 @@ void discard_files(Vfs& files, const std::string& folder, const std::vector<std:
     if (files.kind(folder + '/' + name) == PathKind::file) files.discard(folder + '/' + name);
 }
 
-/// The first recurrent layer whose results differ in TensorFlow.js if there is a mask; null without one. It always uses
-/// the mask beside initial states, and it passes initial states on to later recurrent layers.
+/// The first recurrent layer whose results differ in TensorFlow.js if there is a mask; null without one.
+/// TensorFlow.js always uses the mask beside initial states, and passes initial states on to later recurrent layers.
 const Layer* differently_started(const Model& model) {
   bool started = false;
   std::vector<LayerPtr> parts;  // of Bidirectional
