@@ -14,7 +14,7 @@ import { absent, classes, liteParts } from './lite.mjs';
 import { moveData } from './part_data.mjs';
 import { parts } from './parts.mjs';
 import { usesOf } from './uses.mjs';
-import { entryPointsOnly, numbered, renamed } from './wasm_edits.mjs';
+import { byIndex, entryPointsOnly, namedInOrder, numbered, renamed } from './wasm_edits.mjs';
 import { readModule } from './wasm_file.mjs';
 
 const digits = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
@@ -27,7 +27,16 @@ const nameOf = new Map(module.functions.map(({ index, name }) => [index, name]))
 const slots = module.elements.flatMap(({ offset, functions }) => functions.map((index, i) => [offset + i, nameOf.get(index)]));
 const missing = `f${module.functions.find(({ name }) => name === 'etude_part_missing').index}`;
 const features = ['bulk-memory', 'exception-handling', 'multivalue', 'mutable-globals', 'nontrapping-float-to-int', 'relaxed-simd', 'sign-ext', 'simd'].map((name) => `--enable-${name}`);
-const optimize = (file, ...passes) => execFileSync(join(dirname(wasmSplit), 'wasm-opt'), [file, '-g', ...features, ...passes, '-Oz', '-o', file], { stdio: ['ignore', 'inherit', 'inherit'] });
+const optimize = (file, ...passes) => execFileSync(join(dirname(wasmSplit), 'wasm-opt'), [file, '-g', ...features, ...passes, '-o', file], { stdio: ['ignore', 'inherit', 'inherit'] });
+
+/**
+ * Makes a file small when it is compressed. No engine reads the alignments that loads and stores name, so all name the
+ * same. Nothing uses the names of functions after this.
+ */
+function compact(file) {
+  writeFileSync(file, namedInOrder(readFileSync(file)));
+  optimize(file, '--generate-global-effects', '--merge-locals', '-Oz', '--dealign', '--reorder-functions-by-name');
+}
 
 /** The code of the core and of each part, in files that this function removes. */
 function splitCode(parts, { chosen, entryPoints }) {
@@ -47,7 +56,8 @@ function splitCode(parts, { chosen, entryPoints }) {
   const isEntryPoint = (part, slot) => entryPointSlots.has(slot) || (part === absent && slot > slots.at(-1)[0]);
   writeFileSync(core, entryPointsOnly(readFileSync(core), parts, isEntryPoint, missing));
   if (parts[absent]) leaveOut(core, entryPointSlots, Object.keys(parts).filter((part) => part !== absent).map(file));
-  else optimize(core);
+  else optimize(core, '-Oz');
+  for (const each of [core, ...Object.keys(parts).filter((part) => part !== absent).map(file)]) compact(each);
   const pieces = new Map([['core', readFileSync(core)]]);
   rmSync(core);
   for (const part of Object.keys(parts)) {
@@ -69,7 +79,7 @@ function leaveOut(core, entryPointSlots, kept) {
     if (module === absent) return { module, name: labelOf(entryPointSlots.get(Number(name)) ?? '') };
     return { module, name: name.startsWith('%') && module === undefined && !used.has(name) ? undefined : name };
   }));
-  optimize(core, '--duplicate-import-elimination', '--converge');
+  optimize(core, '--duplicate-import-elimination', '--converge', '-Oz');
 }
 
 /** Writes the core and the parts of a division to files that begin with `stem`, and the functions of the module for ./dev size. */
@@ -80,7 +90,7 @@ function write(parts, stem) {
   const hash = createHash('sha256');
   for (const each of split.values()) hash.update(each);
   const link = hash.digest('hex').slice(0, 8), short = new Map();
-  for (const { name } of readModule(split.get('core')).exports) if (name.startsWith('%')) short.set(name, `%${shortName(short.size)}`);
+  for (const { name } of byIndex(readModule(split.get('core')).exports)) if (name.startsWith('%')) short.set(name, `%${shortName(short.size)}`);
   const named = ({ module, name }) => ({ module: module === 'core' ? link : parts[module] && module !== absent ? `${module}:${link}` : module, name: short.get(name) ?? name });
   for (const [part, bytes] of split) writeFileSync(part === 'core' ? `${stem}.wasm` : `${stem}.${part}.wasm`, renamed(bytes, named));
   writeFileSync(`${stem}.functions.json`, JSON.stringify(module.functions.map(({ index, name, size }) => [name, size, division.chosen.get(index) ?? 'core'])));

@@ -1,11 +1,27 @@
 // Changes of WebAssembly files: names, and places of the table.
 import { encode, encodeName, encodeSigned, readModule, sectionOf } from './wasm_file.mjs';
 
-/** The module with each function named after its index, for wasm-split. */
-export function numbered(bytes, { sections, functions }) {
-  const names = [...encode(functions.length), ...functions.flatMap(({ index }) => [...encode(index), ...encodeName(`f${index}`)])];
+/** The module whose only custom section names functions: [index, name] each, by index. */
+function withNames(bytes, { sections }, functions) {
+  const names = [...encode(functions.length), ...functions.flatMap(([index, name]) => [...encode(index), ...encodeName(name)])];
   const body = [...encodeName('name'), 1, ...encode(names.length), ...names];
   return Buffer.concat([bytes.subarray(0, 8), ...sections.filter(({ id }) => id !== 0).map(({ whole, end }) => bytes.subarray(whole, end)), sectionOf(0, body)]);
+}
+
+/** The module with each function named after its index, for wasm-split. */
+export const numbered = (bytes, module) => withNames(bytes, module, module.functions.map(({ index }) => [index, `f${index}`]));
+
+/**
+ * The module with its functions named in the order in which it compresses best, for the pass that sorts them by name:
+ * those of one type, and of similar code, together. Imports that most functions call get the indices that are shortest.
+ */
+export function namedInOrder(bytes) {
+  const module = readModule(bytes), callers = module.imports.filter(({ kind }) => kind === 0).map((_, index) => ({ index, count: 0 }));
+  for (const { calls } of module.functions) for (const index of calls) if (index < callers.length) ++callers[index].count;
+  callers.sort((a, b) => b.count - a.count || a.index - b.index);
+  const functions = module.functions.toSorted((a, b) => a.type - b.type || Buffer.compare(a.code, b.code) || a.index - b.index);
+  const order = [...callers, ...functions].map(({ index }, place) => [index, String(place).padStart(6, '0')]);
+  return withNames(bytes, module, order.sort(([a], [b]) => a - b));
 }
 
 /**
@@ -25,9 +41,12 @@ function ofAnySize([kind, type, , ...limits]) {
   return [kind, type, 0, ...limits.slice(0, limits.findIndex((byte) => byte < 0x80) + 1)];
 }
 
+/** Exports by kind and index: numbers that grow by one compress well. */
+export const byIndex = (exports) => exports.toSorted((a, b) => a.kind - b.kind || a.index - b.index);
+
 /** The module without custom sections, and with other names of imports and exports; it loses exports without a new name. */
 export function renamed(bytes, rename) {
-  const module = readModule(bytes), bodies = { 2: module.imports, 7: module.exports };
+  const module = readModule(bytes), bodies = { 2: module.imports, 7: byIndex(module.exports) };
   const pieces = module.sections.filter(({ id }) => id !== 0).map(({ id, whole, end }) => {
     if (!bodies[id]) return bytes.subarray(whole, end);
     const named = bodies[id].map((each) => [each, rename(each)]).filter(([, { name }]) => name !== undefined);

@@ -107,8 +107,8 @@ function callsOf(reader, end) {
 }
 
 /**
- * A linked module: imports, exports, and functions by index, each {index, name, size, calls, slots}; `slots` is how many
- * places of the table it has. `rest` is what an import or export says besides its names.
+ * A linked module: imports, exports, and functions by index, each {index, name, type, code, size, calls, slots}; `slots` is
+ * how many places of the table it has. `rest` is what an import or export says besides its names.
  */
 export function readModule(bytes) {
   const sections = sectionsOf(bytes);
@@ -124,10 +124,11 @@ export function readModule(bytes) {
       return { name, kind: reader.byte(), index: reader.number(), rest: reader.bytes.subarray(begin, reader.at) };
     }),
   );
+  const types = read(3, (reader) => reader.list(() => reader.number()));
   const functions = read(10, (reader) =>
     reader.list((_, i) => {
-      const begin = reader.at, length = reader.number(), end = reader.at + length;
-      return { index: first + i, name: '', size: end - begin, calls: callsOf(reader, end), slots: 0 };
+      const begin = reader.at, length = reader.number(), end = reader.at + length, code = bytes.subarray(reader.at, end);
+      return { index: first + i, name: '', type: types[i], code, size: end - begin, calls: callsOf(reader, end), slots: 0 };
     }),
   );
   const elements = read(9, (reader) =>
