@@ -96,7 +96,7 @@ ModelPtr load_folder(const std::string& folder, bool compile, Reading& reading) 
   const ModelPtr model = without_values(config["model"]);
   assign_all(named_weights(*model), take(*checkpoint, "model"), "load_model", reading.take_progress());
   assign_all(named_states(*model), take(*checkpoint, "states"), "load_model");
-  restore_draws(*model, config.value("draws", Json()), "load_model");
+  restore_draws(*model, member_in(config, "draws"), "load_model");
   const bool compiled = config.contains("compile") && !config["compile"].is_null();
   if (compile && compiled) compile_again(*model, config, take(*checkpoint, "optimizer"));
   return model;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <unordered_set>
 #include <utility>
 
@@ -162,10 +163,6 @@ class ZipReader : public ArchiveReader {
   };
 
   static constexpr const char* overlap = "files that overlap or are cut off";
-  /// Bytes of the archive.
-  struct Range {
-    std::uint64_t begin, end;
-  };
 
   /// Throws the source's own error, if it has one.
   void require(bool ok, const char* what) {
@@ -202,11 +199,10 @@ class ZipReader : public ArchiveReader {
       require((i ? unzGoToNextFile(file_.get()) : unzGoToFirstFile(file_.get())) == UNZ_OK, "a damaged directory");
       add_entry(i);
     }
-    std::ranges::sort(ranges_, {}, &Range::begin);
     std::uint64_t end = 0;
-    for (const Range& range : std::exchange(ranges_, {})) {
-      require(range.begin >= end, overlap);
-      end = range.end;
+    for (const auto& [begin, next] : std::exchange(ranges_, {})) {
+      require(begin >= end, overlap);
+      end = next;
     }
     require(end <= directory_, overlap);
   }
@@ -252,7 +248,7 @@ class ZipReader : public ArchiveReader {
     require(offset <= size && begin <= size && local_header + info.size_filename <= size - begin &&
                 info.compressed_size <= size - begin - local_header - info.size_filename,
             overlap);
-    ranges_.push_back({begin, begin + local_header + info.size_filename + info.compressed_size});
+    require(ranges_.emplace(begin, begin + local_header + info.size_filename + info.compressed_size).second, overlap);
   }
 
   /// The offset of a file's header. Its record in the directory has it; in large archives the ZIP64 field has it, after
@@ -308,9 +304,9 @@ class ZipReader : public ArchiveReader {
   const std::string where_;
   const ArchiveLimits limits_;
   std::unique_ptr<void, Close> file_;
-  std::vector<Place> places_;  // of entries_
-  std::vector<Range> ranges_;
-  std::uint64_t directory_ = 0;  // where it begins
+  std::vector<Place> places_;                      // of entries_
+  std::map<std::uint64_t, std::uint64_t> ranges_;  // where each file begins, and ends
+  std::uint64_t directory_ = 0;                    // where it begins
   std::unordered_set<std::string> names_;
   std::uint64_t expanded_ = 0, left_ = 0;
 };

@@ -245,7 +245,7 @@ void CallReader::set_mask_use(const Json& nodes, const std::string& name, Layer&
     if (!started_by(layer) || !node.is_object() || inputs(node, name, layer).size() < 2) continue;
     const auto named = node.find("kwargs");
     const bool is_named = named != node.end() && named->is_object() && !is_default(named->value("mask", Json()));
-    const bool used = is_named || node.value("etude", Json()) == with_mask();
+    const bool used = is_named || member_in(node, "etude") == with_mask();
     check(uses.value_or(used) == used, ErrorKind::data, "Functional", "\"", name,
           "\", called on initial states both with and without a mask - expected one of the two - create the model in "
           "code.");

@@ -29,12 +29,6 @@ Json without_nulls(const Json& config) {
   return result;
 }
 
-/// The text of a member; empty if there is none.
-std::string text_in(const Json& json, const char* name) {
-  const auto found = json.is_object() ? json.find(name) : json.end();
-  return found == json.end() || !found->is_string() ? "" : found->get<std::string>();
-}
-
 /// A config in which the objects by which Keras 2 wraps functions are the names that compile() got.
 Json unwrapped(const Json& config) {
   if (!config.is_structured()) return config;

@@ -88,7 +88,7 @@ class MaskOps {
 
   bool creates(const LayerCall& call) const {
     const Json& json = described(call);
-    return class_name_in(json) == "Masking" || config_in(json).value("mask_zero", Json()) == true;
+    return class_name_in(json) == "Masking" || member_in(config_in(json), "mask_zero") == true;
   }
 
   /// Whether the first output of a call has the mask of the first input.

@@ -97,6 +97,19 @@ Json parse_json(std::string_view text, const std::string& path) {
   return std::move(builder.result);
 }
 
+const Json& member_in(const Json& json, const char* name) {
+  static const Json none;
+  if (!json.is_object()) return none;
+  const auto found = json.find(name);
+  return found == json.end() ? none : *found;
+}
+
+const std::string& text_in(const Json& json, const char* name) {
+  static const std::string none;
+  const Json& member = member_in(json, name);
+  return member.is_string() ? member.get_ref<const std::string&>() : none;
+}
+
 void add_member(Json& object, std::string name, Json value) {
   object.get_ref<Json::object_t&>().emplace_back(std::move(name), std::move(value));
 }

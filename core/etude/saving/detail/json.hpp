@@ -22,6 +22,11 @@ void check_json_size(std::uint64_t bytes, const std::string& path);
 /// duplicate key in an object, nesting deeper than 64, or more than 100 MB.
 Json parse_json(std::string_view text, const std::string& path);
 
+/// The member of that name: null if there is none, or if `json` is no object.
+const Json& member_in(const Json& json, const char* name);
+/// The text of that member: empty if it is no string.
+const std::string& text_in(const Json& json, const char* name);
+
 /// Adds a member whose name the object does not have yet. Does not check this: in an object of many members the search
 /// would take long.
 void add_member(Json& object, std::string name, Json value);

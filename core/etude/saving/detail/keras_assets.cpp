@@ -25,11 +25,6 @@ Json* member(Json& json, const char* name) {
   const auto found = json.is_object() ? json.find(name) : json.end();
   return found == json.end() ? nullptr : &*found;
 }
-/// The text of a member; empty if it is none.
-std::string text_in(Json& json, const char* name) {
-  const Json* found = member(json, name);
-  return found && found->is_string() ? found->get<std::string>() : "";
-}
 /// A member of the config of a layer; null if there is none.
 Json* option_in(Json& layer, const char* name) {
   Json* config = member(layer, "config");
@@ -74,9 +69,9 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 
 /// The token of an option as a line of a vocabulary.
-std::string line_of(const Json* token) {
-  if (!token || token->is_null()) return "";
-  return token->is_string() ? token->get<std::string>() : json_text(*token);
+std::string line_of(const Json& token) {
+  if (token.is_null()) return "";
+  return token.is_string() ? token.get<std::string>() : json_text(token);
 }
 
 /// A vocabulary as the option of a layer.
@@ -102,32 +97,32 @@ Json vocabulary_of(const std::vector<std::string>& lines, bool of_integers, cons
 
 constexpr std::array<std::string_view, 3> string_layers{"StringLookup", "TextVectorization", "Hashing"};
 
-bool is_string_layer(Json& layer) {
-  const Json *name = option_in(layer, "name"), *invert = option_in(layer, "invert");
-  return std::ranges::find(string_layers, text_in(layer, "class_name")) != string_layers.end() && name &&
-         name->is_string() && !(invert && *invert == true);
+bool is_string_layer(const Json& layer) {
+  const Json& config = member_in(layer, "config");
+  return std::ranges::find(string_layers, text_in(layer, "class_name")) != string_layers.end() &&
+         member_in(config, "name").is_string() && member_in(config, "invert") != true;
 }
-bool is_string_input(Json& layer) {
-  const Json* dtype = option_in(layer, "dtype");
-  return text_in(layer, "class_name") == "InputLayer" && dtype && *dtype == "string";
+bool is_string_input(const Json& layer) {
+  return text_in(layer, "class_name") == "InputLayer" && text_in(member_in(layer, "config"), "dtype") == "string";
 }
 
 /// An input of the results of a layer of strings.
-Json input_of_results(Json& layer, Json shape) {
-  const Json* mode = option_in(layer, "output_mode");
-  const std::string name = text_in(layer["config"], "name");
-  return {
-      {"class_name", "InputLayer"},
-      {"config",
-       {{"batch_shape", std::move(shape)}, {"dtype", mode && *mode != "int" ? "float32" : "int32"}, {"name", name}}},
-      {"name", name},
-      {"inbound_nodes", Json::array()}};
+Json input_of_results(const Json& layer, Json shape) {
+  Json input = parse_json(R"({"class_name": "InputLayer", "config": {"dtype": "int32"}, "inbound_nodes": []})", "");
+  const Json& of_layer = member_in(layer, "config");
+  const Json &name = member_in(of_layer, "name"), &mode = member_in(of_layer, "output_mode");
+  Json& config = input["config"];
+  config["batch_shape"] = std::move(shape);
+  if (!mode.is_null() && mode != "int") config["dtype"] = "float32";
+  config["name"] = name;
+  input["name"] = name;
+  return input;
 }
 
 /// The shape of the only input of a layer that follows a layer of strings.
 Json input_shape_of(Json& layer) {
-  Json* build = member(layer, "build_config");
-  if (Json* shape = build ? member(*build, "input_shape") : nullptr; shape && shape->is_array()) return *shape;
+  const Json& known = member_in(member_in(layer, "build_config"), "input_shape");
+  if (known.is_array()) return known;
   const std::vector<Json*> inside = layers_in(layer);
   Json* shape = inside.empty() ? nullptr : option_in(*inside.front(), "batch_shape");
   return shape ? *shape : Json();
@@ -159,10 +154,9 @@ void visit_tensors(Json& arguments, const std::function<void(Json&)>& visit) {
 
 /// The name of the layer that gives a tensor.
 std::string source_of(Json& tensor) {
-  const Json* history = member(tensor, "keras_history");
-  return history && history->is_array() && !history->empty() && history->front().is_string()
-             ? history->front().get<std::string>()
-             : "";
+  const Json& history = member_in(tensor, "keras_history");
+  return history.is_array() && !history.empty() && history.front().is_string() ? history.front().get<std::string>()
+                                                                               : "";
 }
 
 std::vector<Json> take_from_functional(Json& model) {
@@ -229,7 +223,7 @@ std::vector<Json> take_from_functional(Json& model) {
 void add_vocabularies(Json& model, const KerasAssets& assets, const std::string& where) {
   visit_adapting(model, "", [&](Json& layer, const std::string& place) {
     Json& config = layer["config"];
-    if (const Json* given = member(config, "vocabulary"); given && !given->is_null()) return;
+    if (!member_in(config, "vocabulary").is_null()) return;
     std::string path = place;
     std::optional<std::string> text = assets.text("assets/" + path + "vocabulary.txt");
     if (!text) text = assets.text("assets/" + (path = old_keras_path(place)) + "vocabulary.txt");
@@ -237,8 +231,8 @@ void add_vocabularies(Json& model, const KerasAssets& assets, const std::string&
     const std::string class_name = text_in(layer, "class_name");
     const bool vectorizes = class_name == "TextVectorization";
     const std::vector<std::string> lines = lines_of(*text);
-    const std::string mask = vectorizes ? "" : line_of(member(config, "mask_token")),
-                      unknown = vectorizes ? "[UNK]" : line_of(member(config, "oov_token"));
+    const std::string mask = vectorizes ? "" : line_of(member_in(config, "mask_token")),
+                      unknown = vectorizes ? "[UNK]" : line_of(member_in(config, "oov_token"));
     // A layer that has not adapted to data has no others.
     if (std::ranges::all_of(lines, [&](const std::string& line) { return line == mask || line == unknown; })) return;
     config["vocabulary"] = vocabulary_of(lines, class_name == "IntegerLookup", where + "/assets/" + path);
@@ -273,7 +267,7 @@ std::vector<std::pair<std::string, std::string>> describe_adapted(const Model& m
     // Weights of the vocabulary are in the config, beside it.
     if (!vocabulary || vocabulary->empty() || text_in(config, "output_mode") == "tf_idf") return;
     std::string text;
-    const auto add = [&](const Json& token) { text.append(text.empty() ? "" : "\n").append(line_of(&token)); };
+    const auto add = [&](const Json& token) { text.append(text.empty() ? "" : "\n").append(line_of(token)); };
     if (text_in(config, "output_mode") == "int" && !config["mask_token"].is_null()) add(config["mask_token"]);
     for (std::int64_t i = 0; i < config["num_oov_indices"].get<std::int64_t>(); ++i) add(config["oov_token"]);
     for (const Json& token : *vocabulary) add(token);

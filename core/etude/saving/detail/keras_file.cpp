@@ -72,9 +72,7 @@ struct KerasArchive {
   std::string version() const {
     const ArchiveEntry* found = reader->find(metadata_name);
     if (!found) return {};
-    const Json metadata = json(*found);
-    const auto version = metadata.find("keras_version");
-    return version != metadata.end() && version->is_string() ? version->get<std::string>() : std::string();
+    return text_in(json(*found), "keras_version");
   }
   hdf5::Reader weights() const { return {reader->source(entry(weights_name)), path + '/' + weights_name}; }
 
@@ -126,9 +124,7 @@ void take_strings(Json& config, const std::string& path) {
     names += (names.empty() ? "\"" : ", \"") + layer["config"]["name"].get<std::string>() + '"';
   if (names.empty()) return;
   const Json& layers = config["config"]["layers"];
-  const auto is_input = [](const Json& layer) {
-    return layer.is_object() && layer.contains("class_name") && layer["class_name"] == "InputLayer";
-  };
+  const auto is_input = [](const Json& layer) { return text_in(layer, "class_name") == "InputLayer"; };
   check(!std::ranges::all_of(layers, is_input), ErrorKind::value, "load_model", '"', path,
         "\" has only layers of strings, ", names,
         " - expected a model of numbers - load them by load_string_layers().");
@@ -259,7 +255,7 @@ Task<ModelPtr> load_keras(const std::string& path, bool compile, Reading& readin
   const std::vector<KerasWeights> groups = keras_weights(*model);
   Stored stored = co_await find_keras_groups(*file, groups, "load_model", nullptr, reading);
   co_await assign_stored(std::move(stored), reading);
-  const Json of_optimizer = config.value("compile_config", Json());
+  const Json& of_optimizer = member_in(config, "compile_config");
   co_await restore_optimizer(*model, *file, of_optimizer, path, "optimizer", find_optimizer, reading);
   co_return model;
 }
@@ -293,7 +289,7 @@ Task<ModelPtr> load_h5(const std::string& path, bool compile, Reading& reading) 
   const ModelPtr model = described_model(json, path, compile);
   Stored stored = co_await find_keras2_weights(*file, *model, false, "load_model", nullptr, reading);
   co_await assign_stored(std::move(stored), reading);
-  const Json of_optimizer = json.value("training_config", Json());
+  const Json& of_optimizer = member_in(json, "training_config");
   co_await restore_optimizer(*model, *file, of_optimizer, path, "optimizer_weights", find_h5_optimizer, reading);
   co_return model;
 }

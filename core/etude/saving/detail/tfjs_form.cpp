@@ -93,7 +93,7 @@ Json initializer(const Json& value) {
   std::string class_name = class_name_in(value);
   if (class_name.starts_with("Lecun")) class_name[2] = 'C';
   const Json& config = config_in(value);
-  const bool is_untruncated = config.contains("distribution") && config["distribution"] == "untruncated_normal";
+  const bool is_untruncated = text_in(config, "distribution") == "untruncated_normal";
   return is_among(initializers, class_name) && !is_untruncated ? object_of(class_name, config) : Json();
 }
 
@@ -182,18 +182,17 @@ Json plain_layer(const Json& layer, const Place& place) {
   // TensorFlow.js places these windows elsewhere.
   const bool is_of_3_axes = is_among("Conv3D Conv3DTranspose MaxPooling3D AveragePooling3D", place.class_name);
   const char* window = config.contains("pool_size") ? "pool_size" : "kernel_size";
-  if (is_of_3_axes && config.value("padding", Json()) == "same" && has_gaps(config[window], config["strides"]))
+  if (is_of_3_axes && text_in(config, "padding") == "same" && has_gaps(config[window], config["strides"]))
     place.lacks(" with \"padding\": \"same\" and \"strides\": ", text_of(config["strides"]));
   // TensorFlow.js takes every negative axis for the last.
   if (place.class_name == "Concatenate" && config.value("axis", -1) < -1)
     place.lacks(" with \"axis\": ", text_of(config["axis"]));
   // TensorFlow.js computes something else along an inner axis, or refuses it.
-  const Json axis = config.value("axis", Json()), build = layer.value("build_config", Json());
-  const Json shape = build.is_object() ? build.value("input_shape", Json()) : Json();
+  const Json &axis = member_in(config, "axis"), &shape = member_in(member_in(layer, "build_config"), "input_shape");
   const bool is_last = axis == -1 || (shape.is_array() && axis == shape.size() - 1);
   if (is_among("BatchNormalization Softmax", place.class_name) && !is_last)
     place.lacks(" with \"axis\": ", text_of(axis));
-  if (config.value("padding", Json()) == "causal") place.lacks(" with \"padding\": ", "causal");
+  if (text_in(config, "padding") == "causal") place.lacks(" with \"padding\": ", "causal");
   Json result = Json::object();
   for (const auto& [name, value] : config.items()) {
     Json part = value;
@@ -238,7 +237,7 @@ Json functional_config(const Json& config) {
   for (const Json& layer : config["layers"]) {
     const auto name = layer["name"].get<std::string>();
     if (layer.contains("etude")) continue;  // the op of a mask, which TensorFlow.js passes on itself
-    if (layer.value("module", Json()).is_string() && text_of(layer["module"]).starts_with("keras.src.ops."))
+    if (text_in(layer, "module").starts_with("keras.src.ops."))
       Place{name, "op"}.lacks(", which is no layer in TensorFlow.js");
     Json result = layer_of(layer), nodes = Json::array();
     for (Json node : layer["inbound_nodes"]) {
@@ -277,32 +276,30 @@ Json layer_of(const Json& layer) {
     if (class_name == "Sequential") return object_of(class_name, sequential_config(config));
     return object_of("Functional", functional_config(config));
   }
-  return plain_layer(layer, {text_of(config.value("name", Json(""))), class_name});
+  return plain_layer(layer, {text_in(config, "name"), class_name});
 }
 
 /// TensorFlow.js writes the options of the cell of an RNN also as options of the layer.
 void remove_options_of_cell(Json& config) {
-  const Json cell = config.value("cell", Json());
-  if (!cell.is_object() || !cell.value("config", Json()).is_object()) return;
-  for (const auto& [name, value] : cell["config"].items())
+  const Json cell = member_in(member_in(config, "cell"), "config");  // a copy: `config` loses members
+  if (!cell.is_object()) return;
+  for (const auto& [name, value] : cell.items())
     if (name != "name" && name != "trainable" && name != "dtype") config.erase(name);
 }
 
 /// The shape of the only input of a layer or model, if its config has it.
 const Json* input_shape_of(const Json& layer) {
-  if (!layer.is_object() || !layer.contains("config") || !layer["config"].is_object()) return nullptr;
-  const Json& config = layer["config"];
+  const Json &config = member_in(layer, "config"), &inner = member_in(config, "layers");
   for (const char* name : {"batch_input_shape", "batch_shape", "build_input_shape"})
-    if (config.contains(name)) return &config[name];
-  const auto inner = config.find("layers");
-  return inner == config.end() || !inner->is_array() || inner->empty() ? nullptr : input_shape_of(inner->front());
+    if (const Json& shape = member_in(config, name); !shape.is_null()) return &shape;
+  return !inner.is_array() || inner.empty() ? nullptr : input_shape_of(inner.front());
 }
 
 /// A model that begins with another has the shape of its input there.
 void add_input_shape(Json& config) {
-  const auto inner = config.find("layers");
-  if (inner == config.end() || !inner->is_array() || inner->empty() || config.contains("build_input_shape")) return;
-  if (const Json* shape = input_shape_of(inner->front())) config["build_input_shape"] = Json(*shape);
+  const Json& inner = member_in(config, "layers");
+  if (!inner.is_array() || inner.empty() || config.contains("build_input_shape")) return;
+  if (const Json* shape = input_shape_of(inner.front())) config["build_input_shape"] = Json(*shape);
 }
 
 }  // namespace
@@ -326,7 +323,7 @@ Json read_tfjs_topology(const Json& topology) {
     // It writes null for what was not passed.
     if (!value.is_null() || name == "merge_mode") add_member(result, name, read_tfjs_topology(value));
   }
-  const Json class_name = result.value("class_name", Json());
+  const std::string class_name = text_in(result, "class_name");
   if (!result.contains("config") || !result["config"].is_object()) return result;
   if (class_name == "RNN") remove_options_of_cell(result["config"]);
   if (class_name == "Sequential") add_input_shape(result["config"]);

@@ -55,22 +55,21 @@ class Names {
 
 /// The description of the model, with its training_config.
 Json description_in(const Json& json, const std::string& path) {
-  check(json.is_object() && json.value("format", Json()) != "graph-model", ErrorKind::value, "load_model", '"', path,
+  check(json.is_object() && text_in(json, "format") != "graph-model", ErrorKind::value, "load_model", '"', path,
         "\" is a graph model of TensorFlow.js, without layers - expected a layers model - convert the original model "
         "of Keras.");
-  Json topology = json.value("modelTopology", Json());
-  Json training = json.value("trainingConfig", Json());
-  const Json version = topology.is_object() ? topology.value("keras_version", Json()) : Json();
-  if (topology.is_object() && !topology.contains("class_name") && topology.contains("model_config")) {
-    if (training.is_null()) training = topology.value("training_config", Json());
-    topology = Json(topology["model_config"]);
-  }
-  check(topology.is_object() && topology.contains("class_name") && describes_model(topology), ErrorKind::data,
-        "load_model", '"', path, "\" has no model as its \"modelTopology\" - expected a Sequential or Functional one ",
+  const Json& whole = member_in(json, "modelTopology");
+  const bool is_inside = !whole.contains("class_name") && whole.contains("model_config");
+  const Json& model = is_inside ? whole["model_config"] : whole;
+  check(model.contains("class_name") && describes_model(model), ErrorKind::data, "load_model", '"', path,
+        "\" has no model as its \"modelTopology\" - expected a Sequential or Functional one ",
         "- save it again, or load its weights by load_weights.");
-  topology = read_tfjs_topology(topology);
-  rename_activations(topology, version.is_string() ? version.get_ref<const std::string&>() : "tfjs-layers");
-  if (!training.is_null()) topology["training_config"] = std::move(training);
+  Json topology = read_tfjs_topology(model);
+  const std::string& version = text_in(whole, "keras_version");
+  rename_activations(topology, version.empty() ? "tfjs-layers" : version);
+  const Json& training = member_in(json, "trainingConfig");
+  const Json& used = training.is_null() && is_inside ? member_in(whole, "training_config") : training;
+  if (!used.is_null()) topology["training_config"] = used;
   return topology;
 }
 
@@ -79,11 +78,10 @@ std::set<std::string> optimizer_weights(const Json& manifest) {
   std::set<std::string> names;
   if (!manifest.is_array()) return names;
   for (const Json& group : manifest) {
-    if (!group.is_object() || !group.contains("weights") || !group["weights"].is_array()) continue;
-    for (const Json& weight : group["weights"])
-      if (weight.is_object() && weight.value("group", Json()) == "optimizer" &&
-          weight.value("name", Json()).is_string())
-        names.insert(weight["name"].get<std::string>());
+    const Json& weights = member_in(group, "weights");
+    if (!weights.is_array()) continue;
+    for (const Json& weight : weights)
+      if (text_in(weight, "group") == "optimizer") names.insert(text_in(weight, "name"));
   }
   return names;
 }
@@ -93,7 +91,7 @@ struct TfjsFile {
   TfjsFile(std::string_view text, const std::string& path) {
     const Json json = parse_json(text, path);
     description = description_in(json, path);
-    manifest = json.value("weightsManifest", Json());
+    manifest = member_in(json, "weightsManifest");
     optimizer = optimizer_weights(manifest);
     const SharedObjects shared;
     const UnsetVariables scope;
