@@ -1,19 +1,10 @@
-#include <kj/exception.h>
-#include <kj/string.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
-
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <csignal>
-#include <thread>
 
 #include "coordinator/errors.hpp"
-#include "etude/optimizers/sgd.hpp"
-#include "etude/training/coordinator.hpp"
+#include "coordinator/server_program.hpp"
 #include "gloo/processes.hpp"
-#include "gloo/secret.hpp"
 #include "gloo/two_hosts.hpp"
 
 // A coordinator, workers and parameter servers, each in a process of its own.
@@ -22,72 +13,7 @@ namespace {
 
 using namespace testing;
 using Catch::Matchers::ContainsSubstring;
-using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-std::string text_of(const std::vector<Tensor>& tensors) {
-  std::string text;
-  for (const Tensor& tensor : tensors)
-    for (std::int64_t i = 0; i < tensor.size(); ++i) append_text(text.empty() ? text : text += ' ', tensor.at(i));
-  return text;
-}
-
-Tensor number(float value) { return Tensor::from<float>({}, {value}); }
-
-/// A failure of the first worker.
-void fail_first(WorkerContext& worker, int signal) {
-  if (worker.index() == 0) ::raise(signal);
-}
-
-ServerProgram program() {
-  ServerProgram result;
-  result.functions["twice"] = [](WorkerContext&, const std::vector<Tensor>& arguments) {
-    return std::vector{number(static_cast<float>(2 * arguments[0].item()))};
-  };
-  result.functions["fail"] = [](WorkerContext&, const std::vector<Tensor>&) -> std::vector<Tensor> {
-    fail(ErrorKind::data, "fail", "no data - expected some - add some.");
-  };
-  result.functions["fail in Cap'n Proto"] = [](WorkerContext&, const std::vector<Tensor>&) -> std::vector<Tensor> {
-    throw kj::Exception(kj::Exception::Type::FAILED, __FILE__, __LINE__, kj::heapString("the message is too large"));
-  };
-  result.functions["end soon"] = [](WorkerContext&, const std::vector<Tensor>&) {
-    std::thread([] {
-      std::this_thread::sleep_for(milliseconds(300));
-      ::raise(SIGKILL);
-    }).detach();
-    return std::vector<Tensor>();
-  };
-  result.functions["wait"] = [](WorkerContext&, const std::vector<Tensor>&) {
-    std::this_thread::sleep_for(milliseconds(600));
-    return std::vector<Tensor>();
-  };
-  result.functions["killed"] = [](WorkerContext& worker, const std::vector<Tensor>&) {
-    fail_first(worker, SIGKILL);
-    return std::vector{number(static_cast<float>(worker.index()))};
-  };
-  result.functions["stopped"] = [](WorkerContext& worker, const std::vector<Tensor>&) {
-    fail_first(worker, SIGSTOP);
-    return std::vector{number(static_cast<float>(worker.index()))};
-  };
-  result.functions["next"] = [](WorkerContext& worker, const std::vector<Tensor>&) {
-    return std::vector{number(static_cast<float>(worker.next("numbers").x[0].item()))};
-  };
-  result.functions["pull"] = [](WorkerContext& worker, const std::vector<Tensor>&) {
-    std::this_thread::sleep_for(milliseconds(100));
-    return std::vector{worker.variables().pull({"w"}).at("w")};
-  };
-  result.functions["push"] = [](WorkerContext& worker, const std::vector<Tensor>& arguments) {
-    worker.variables().push({{"w", arguments[0]}, {"b", number(1)}});
-    return std::vector<Tensor>();
-  };
-  result.datasets["numbers"] = {[](const InputContext& context) {
-    return Dataset::range(10 * context.input_pipeline_id, 10 * context.input_pipeline_id + 2);
-  }};
-  result.optimizer = [] { return optimizers::sgd({.learning_rate = 0.5, .momentum = 0.5}); };
-  return result;
-}
-
-constexpr CoordinatorOptions quick{.timeout = milliseconds(1500), .absence = milliseconds(2000)};
 
 /// Whether a coordinator has no worker within a time that is enough for `quick`.
 bool loses_workers(const ClusterCoordinator& coordinator) {
@@ -355,152 +281,6 @@ TEST_CASE("ClusterCoordinator: a parameter server that ends is an UnavailableErr
       },
       true);
   CHECK(reports[0] == "ps 0 ps 0 soon");
-}
-
-TEST_CASE("run_server: without a coordinator it throws UnavailableError", "[coordinator]") {
-  const Reports reports = run_processes(1, [](int) -> std::string {
-    ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
-    try {
-      run_server(cluster, program(), {.absence = milliseconds(100)});
-    } catch (const UnavailableError& error) {
-      return error.task();
-    }
-    return "ended";
-  });
-  CHECK(reports[0] == "chief");
-}
-
-TEST_CASE("ClusterCoordinator: a coordinator with another secret is refused", "[coordinator]") {
-  ServerCluster cluster{.workers = {free_address()}, .servers = {free_address()}, .secret = std::string(16, 'a')};
-  const Reports reports = run_processes(2, [&](int process) -> std::string {
-    ServerCluster own = cluster;
-    if (process == 0) {
-      own.task = "ps";
-      return error_of([&] { run_server(own, program(), {.absence = milliseconds(500)}); });
-    }
-    own.secret = std::string(16, 'b');
-    return error_of([&] { ClusterCoordinator(own, program(), quick); });
-  });
-  CHECK_THAT(reports[0], ContainsSubstring("chief 0 unavailable"));
-  CHECK_THAT(reports[1], ContainsSubstring("its secret is another one"));
-  cluster.workers = {"10.0.0.1:2222"};
-  cluster.secret = "short";
-  CHECK_THAT(error_of([&] { ClusterCoordinator(cluster, program()); }), ContainsSubstring("a secret of 5 characters"));
-}
-
-TEST_CASE("run_server: a process with messages of another version is refused", "[coordinator]") {
-  const ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
-  const Reports reports = run_processes(2, [&](int process) -> std::string {
-    if (process == 0) {
-      run_server(cluster, program(), quick);
-      return "ended";
-    }
-    constexpr std::uint8_t hello = 2;  // as in native/coordinator/connection.cpp
-    const auto soon = [] { return steady_clock::now() + milliseconds(3000); };
-    std::string reason;
-    const sockets::Socket socket = sockets::connect_to(*sockets::parse_address(cluster.workers[0]), soon(), reason);
-    const auto challenge = sockets::receive(socket, soon());
-    if (!challenge) return "no challenge";
-    const std::string to = "worker 0", own_nonce = "nonce", version = "1";
-    const std::string proof =
-        secret::proof(cluster.secret, "client", {challenge->fields[0], "chief", "0", to, own_nonce, version});
-    sockets::send(socket, {hello, {"chief", "0", to, own_nonce, version, proof}}, soon());
-    const auto answer = sockets::receive(socket, soon());
-    ServerCluster own = cluster;
-    own.task = "chief";
-    ClusterCoordinator coordinator(own, program(), quick);
-    return (answer ? answer->fields[0] : "no answer") +
-           text_of(coordinator.fetch(coordinator.schedule("twice", {number(3)})));
-  });
-  CHECK(reports == Reports{"ended", "it has another version of Étude6"});
-}
-
-TEST_CASE("run_server: garbage ends a connection, and silent ones do not keep the coordinator out", "[coordinator]") {
-  const ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
-  const Reports reports = run_processes(2, [&](int process) -> std::string {
-    if (process == 0) {
-      run_server(cluster, program(), quick);
-      return "ended";
-    }
-    const auto soon = [] { return steady_clock::now() + milliseconds(3000); };
-    std::string reason;
-    std::vector<sockets::Socket> silent;
-    for (const std::string bytes : {"\xff\xff\xff\x7f", "GET / HTTP/1.1\r\n\r\n"}) {
-      const sockets::Socket socket = sockets::connect_to(*sockets::parse_address(cluster.workers[0]), soon(), reason);
-      if (!sockets::receive(socket, soon())) return "no challenge";
-      ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      const auto began = steady_clock::now();
-      if (sockets::receive(socket, soon()) || steady_clock::now() - began > milliseconds(2000)) return "not closed";
-      for (int i = 0; i < 20; ++i)
-        silent.push_back(sockets::connect_to(*sockets::parse_address(cluster.workers[0]), soon(), reason));
-    }
-    ServerCluster own = cluster;
-    own.task = "chief";
-    ClusterCoordinator coordinator(own, program(), quick);
-    return text_of(coordinator.fetch(coordinator.schedule("twice", {number(3)})));
-  });
-  CHECK(reports == Reports{"ended", "6"});
-}
-
-TEST_CASE("run_server: after connections that it could not accept, it accepts others", "[coordinator]") {
-  constexpr CoordinatorOptions patient{.timeout = milliseconds(3000), .absence = milliseconds(9000)};
-  const ServerCluster cluster{.workers = {free_address()}, .servers = {}, .task = "worker"};
-  const Reports reports = run_processes(2, [&](int process) -> std::string {
-    if (process == 0) {
-      // For a second, the process can open no more files.
-      const std::jthread limits([] {
-        std::this_thread::sleep_for(milliseconds(300));
-        rlimit limit{};
-        ::getrlimit(RLIMIT_NOFILE, &limit);
-        const rlim_t before = limit.rlim_cur;
-        const int next = ::dup(STDERR_FILENO);
-        ::close(next);
-        limit.rlim_cur = static_cast<rlim_t>(next);
-        ::setrlimit(RLIMIT_NOFILE, &limit);
-        std::this_thread::sleep_for(milliseconds(1000));
-        limit.rlim_cur = before;
-        ::setrlimit(RLIMIT_NOFILE, &limit);
-      });
-      run_server(cluster, program(), patient);
-      return "ended";
-    }
-    std::this_thread::sleep_for(milliseconds(600));
-    ServerCluster own = cluster;
-    own.task = "chief";
-    ClusterCoordinator coordinator(own, program(), patient);
-    return text_of(coordinator.fetch(coordinator.schedule("twice", {number(3)})));
-  });
-  CHECK(reports == Reports{"ended", "6"});
-}
-
-TEST_CASE("server_cluster_from_environment: the addresses and the task of TF_CONFIG", "[coordinator]") {
-  const auto cluster_of = [](const std::string& task) {
-    const std::string config =
-        R"({"cluster": {"chief": ["a:1"], "worker": ["b:2", "c:3"], "ps": ["d:4"]}, "task": )" + task + "}";
-    return server_cluster_from_environment([&](const std::string& name) -> std::optional<std::string> {
-      if (name == "TF_CONFIG") return config;
-      return name == "ETUDE_SECRET" ? std::optional<std::string>("secret") : std::nullopt;
-    });
-  };
-  const ServerCluster cluster = cluster_of(R"({"type": "worker", "index": 1})");
-  CHECK(cluster.workers == std::vector<std::string>{"b:2", "c:3"});
-  CHECK(cluster.servers == std::vector<std::string>{"d:4"});
-  CHECK(cluster.task == "worker");
-  CHECK(cluster.index == 1);
-  CHECK(cluster.secret == "secret");
-  CHECK_THAT(error_of([&] { cluster_of(R"({"type": "ps", "index": 1})"); }),
-             ContainsSubstring("index is not in its list"));
-  CHECK_THAT(error_of([&] { cluster_of(R"({"type": "evaluator", "index": 0})"); }), ContainsSubstring("another type"));
-}
-
-TEST_CASE("partitioners: at most one part for each row, and at least so many bytes", "[coordinator]") {
-  CHECK(fixed_shards_partitioner(3)({5, 2}, DType::float32) == 3);
-  CHECK(fixed_shards_partitioner(3)({2}, DType::float32) == 2);
-  CHECK(fixed_shards_partitioner(3)({}, DType::float32) == 1);
-  CHECK(min_size_partitioner(40, 4)({10}, DType::float32) == 1);
-  CHECK(min_size_partitioner(40, 4)({11}, DType::float32) == 2);
-  CHECK(min_size_partitioner(40, 4)({1000}, DType::float32) == 4);
-  CHECK(min_size_partitioner(1, 9)({3, 7}, DType::float64) == 3);
 }
 
 }  // namespace etude

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/callbacks/detail/output.hpp"
@@ -14,7 +15,7 @@ namespace {
 std::vector<std::string> columns_of(const Logs& logs) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < logs.size(); ++i) names.push_back(logs.name(i));
-  std::ranges::sort(names);
+  heap_sort(names);
   if (std::ranges::none_of(names, [](const std::string& name) { return name.starts_with("val_"); })) {
     const std::size_t count = names.size();
     for (std::size_t i = 0; i < count; ++i) names.push_back("val_" + names[i]);

@@ -5,6 +5,8 @@
 #include <new>
 #include <numeric>
 
+#include "etude/base/detail/heap_sort.hpp"
+
 namespace etude {
 
 /// Offsets are signed.
@@ -13,7 +15,7 @@ constexpr std::size_t most = std::numeric_limits<std::ptrdiff_t>::max();
 Layout lay_out(const std::vector<Lifetime>& blocks) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+  heap_sort(order, [&](std::size_t a, std::size_t b) {
     return blocks[a].bytes != blocks[b].bytes ? blocks[a].bytes > blocks[b].bytes : a < b;
   });
 

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "etude/base/detail/device_libraries.hpp"
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/execution/find_attention.hpp"
 #include "etude/execution/node_kinds.hpp"
 #include "etude/graph/detail/node.hpp"
@@ -85,7 +86,7 @@ std::vector<int> all_reduces_of(const Fused& fused) {
   std::vector<int> found;
   for (int group = 0; group < fused.grouping.count(); ++group)
     if (is_all_reduce(fused, group)) found.push_back(group);
-  std::ranges::sort(found, {}, [&](int group) { return fused.grouping.groups[group].anchor; });
+  heap_sort(found, {}, [&](int group) { return fused.grouping.groups[group].anchor; });
   return found;
 }
 

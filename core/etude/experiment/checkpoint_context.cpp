@@ -6,6 +6,7 @@
 #include <random>
 
 #include "etude/base/detail/clock.hpp"
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/detail/json.hpp"
@@ -99,14 +100,14 @@ std::vector<std::string> kept_checkpoints(const std::vector<StoredCheckpoint>& c
     scored.push_back(&checkpoint);
     scored_of_trial[checkpoint.trial_id].push_back(&checkpoint);
   }
-  std::ranges::sort(scored, better);
+  heap_sort(scored, better);
   keep_first(scored, rules.save_experiment_best, kept, checkpoints.data());
   for (auto& [trial, its] : scored_of_trial) {
-    std::ranges::sort(its, better);
+    heap_sort(its, better);
     keep_first(its, rules.save_trial_best, kept, checkpoints.data());
   }
   for (auto& [trial, its] : of_trial) {
-    std::ranges::sort(its, newer);
+    heap_sort(its, newer);
     keep_first(its, rules.save_trial_latest, kept, checkpoints.data());
   }
   std::vector<std::string> uuids;
@@ -127,7 +128,7 @@ std::vector<StoredCheckpoint> list_checkpoints(const std::string& folder, const 
       if (chosen->exists(folder + '/' + name)) throw;  // else its trial has removed it meanwhile
     }
   }
-  std::ranges::sort(checkpoints, {}, &StoredCheckpoint::serial);
+  heap_sort(checkpoints, {}, &StoredCheckpoint::serial);
   return checkpoints;
 }
 

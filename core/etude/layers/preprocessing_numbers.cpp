@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "etude/base/backend.hpp"
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/base/error.hpp"
 #include "etude/layers/detail/categories.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -30,7 +31,7 @@ std::vector<std::ptrdiff_t> Normalization::kept_axes(const Shape& input_shape) c
           " - expected an axis behind that of the batch - set axis, or none for one mean of all numbers.");
     if (std::ranges::find(axes, axis) == axes.end()) axes.push_back(axis);
   }
-  std::ranges::sort(axes);
+  heap_sort(axes);
   return axes;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "etude/base/backend.hpp"
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/base/error.hpp"
 #include "etude/metrics/detail/confusion_counts.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -170,7 +171,7 @@ MetricPtr AUC::make(const AUCOptions& options) {
   if (std::vector<double> each = options.thresholds.all(); !each.empty()) {
     check(std::ranges::all_of(each, [](double number) { return std::isfinite(number); }), ErrorKind::value,
           options.name, "thresholds that are not finite - expected numbers from 0 to 1 - set thresholds.");
-    std::ranges::sort(each);
+    heap_sort(each);
     each.insert(each.begin(), 0);
     each.push_back(1);
     settings.thresholds = thresholds_of(each);

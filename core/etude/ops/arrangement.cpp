@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "etude/base/detail/checked.hpp"
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/base/error.hpp"
 #include "etude/graph/detail/op.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -159,14 +160,14 @@ Value swapaxes(Value x, std::ptrdiff_t axis1, std::ptrdiff_t axis2) {
 Value moveaxis(Value x, const Integers& source, const Integers& destination) {
   const std::vector<std::ptrdiff_t> from = counted(x, source, "moveaxis"), to = counted(x, destination, "moveaxis");
   const auto differ = [](std::vector<std::ptrdiff_t> axes) {
-    std::ranges::sort(axes);
+    heap_sort(axes);
     return std::ranges::adjacent_find(axes) == axes.end();
   };
   check(from.size() == to.size() && differ(from) && differ(to), ErrorKind::value, "moveaxis", "axes ", source,
         " to the places ", destination, " - expected as many places as axes, each once - check them.");
   std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> moves;
   for (std::size_t i = 0; i < from.size(); ++i) moves.emplace_back(to[i], from[i]);
-  std::ranges::sort(moves);
+  heap_sort(moves);
   std::vector<std::uint8_t> order;
   for (std::ptrdiff_t i = 0; i < rank_of(x); ++i)
     if (std::ranges::find(from, i) == from.end()) order.push_back(static_cast<std::uint8_t>(i));

@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/detail/checkpoint_format.hpp"
@@ -55,7 +56,7 @@ std::vector<Found> scan(Vfs& files, const std::string& folder, const OnDamage& d
     refuse_newer(manifest, path);
     found.push_back({path, std::move(manifest)});
   }
-  std::ranges::sort(found, std::greater(), [](const Found& one) { return one.manifest.serial; });
+  heap_sort(found, std::greater(), [](const Found& one) { return one.manifest.serial; });
   return found;
 }
 
@@ -275,7 +276,7 @@ std::vector<std::string> CheckpointStore::best() const {
   for (const Entry& entry : entries_)
     if (entry.score && !std::isnan(*entry.score) && !entry.damaged) scored.push_back(&entry);
   // Of two equal scores, the newer checkpoint comes first.
-  std::ranges::sort(scored, [&](const Entry* a, const Entry* b) {
+  heap_sort(scored, [&](const Entry* a, const Entry* b) {
     if (*a->score != *b->score) return (*a->score > *b->score) == options_.higher_is_better;
     return a->serial > b->serial;
   });

@@ -7,6 +7,7 @@
 #include <limits>
 #include <set>
 
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/host.hpp"
 #include "etude/saving/detail/json.hpp"
@@ -125,7 +126,7 @@ void check_places(const std::vector<TensorEntry>& entries, std::uint64_t data_be
                   const std::string& path) {
   std::vector<const TensorEntry*> order;
   for (const TensorEntry& entry : entries) order.push_back(&entry);
-  std::ranges::sort(order, {}, [](const TensorEntry* entry) { return std::pair(entry->begin, entry->end); });
+  heap_sort(order, {}, [](const TensorEntry* entry) { return std::pair(entry->begin, entry->end); });
   std::uint64_t reached = 0;
   for (const TensorEntry* entry : order) {
     check(entry->begin <= entry->end && entry->end <= size, ErrorKind::data, "safetensors", '"', path, "\": \"",

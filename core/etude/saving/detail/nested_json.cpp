@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/base/error.hpp"
 #include "etude/base/nesting.hpp"
 
@@ -24,7 +25,7 @@ void add_leaves(const Json& json, const std::string& path, bool (*is_leaf)(const
   }
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  std::ranges::sort(keys);
+  heap_sort(keys);
   for (const std::string& key : keys) add_leaves(json[key], before + part_of_key(key), is_leaf, leaves);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "etude/activations/activations.hpp"
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/ops/arithmetic.hpp"
 #include "etude/ops/einsum.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -55,7 +56,7 @@ std::string implied(const std::string& operands) {
   std::string out;
   for (const char axis : operands)
     if (axis != ',' && std::ranges::count(operands, axis) == 1) out += axis;
-  std::ranges::sort(out);
+  heap_sort(out);
   return out;
 }
 

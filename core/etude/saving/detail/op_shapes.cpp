@@ -1,6 +1,7 @@
 /// Ops of Keras that move elements.
 #include <algorithm>
 
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/ops/arithmetic.hpp"
 #include "etude/ops/arrangement.hpp"
 #include "etude/ops/elementwise.hpp"
@@ -124,7 +125,7 @@ Outputs expand_dims(A a) {
   Value x = a.value();
   const auto added = static_cast<std::ptrdiff_t>(a.option<Integers>("axis").all().size());
   std::vector<std::int64_t> axes = counted(a, "axis", rank_of(x) + added);
-  std::ranges::sort(axes);
+  heap_sort(axes);
   for (const std::int64_t axis : axes) x = ops::expand_dims(x, static_cast<std::ptrdiff_t>(axis));
   return x;
 }
@@ -135,7 +136,7 @@ Outputs squeeze(A a) {
   if (axes.empty())
     for (std::ptrdiff_t i = 1; i < rank_of(x); ++i)
       if (x.shape()[i] == 1) axes.push_back(i);
-  std::ranges::sort(axes, std::greater());
+  heap_sort(axes, std::greater());
   for (const std::int64_t axis : axes) x = ops::squeeze(x, static_cast<std::ptrdiff_t>(axis));
   return x;
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "etude/base/detail/heap_sort.hpp"
 #include "etude/base/error.hpp"
 #include "etude/saving/detail/tf_wire.hpp"
 
@@ -119,7 +120,7 @@ std::vector<std::uint32_t> TfObjectGraph::counted(std::uint32_t of, std::string_
   for (const Child& child : objects_[of].children)
     if (const auto number = number_after(child.name, prefix); number && objects_[child.object].has_values)
       found.emplace_back(*number, child.object);
-  std::ranges::sort(found);
+  heap_sort(found);
   std::vector<std::uint32_t> result;
   for (const auto& [number, object] : found) result.push_back(object);
   return result;
