@@ -30,8 +30,8 @@ const features = ['bulk-memory', 'exception-handling', 'multivalue', 'mutable-gl
 const optimize = (file, ...passes) => execFileSync(join(dirname(wasmSplit), 'wasm-opt'), [file, '-g', ...features, ...passes, '-o', file], { stdio: ['ignore', 'inherit', 'inherit'] });
 
 /**
- * Makes a file small when it is compressed. No engine reads the alignments that loads and stores name, so all name the
- * same. Nothing uses the names of functions after this.
+ * Rewrites a file so that it compresses better. Engines ignore the alignment that each load and store states, so all state
+ * the same. Functions lose the names by which wasm-split knows them.
  */
 function compact(file) {
   writeFileSync(file, namedInOrder(readFileSync(file)));

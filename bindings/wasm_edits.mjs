@@ -12,15 +12,16 @@ function withNames(bytes, { sections }, functions) {
 export const numbered = (bytes, module) => withNames(bytes, module, module.functions.map(({ index }) => [index, `f${index}`]));
 
 /**
- * The module with its functions named in the order in which it compresses best, for the pass that sorts them by name:
- * those of one type, and of similar code, together. Imports that most functions call get the indices that are shortest.
+ * The module with its functions named in the order in which it compresses best, for the pass that sorts them by name.
+ * Functions of one type and of similar code are together. The imports with the most callers are first: small indices have
+ * fewer bytes.
  */
 export function namedInOrder(bytes) {
-  const module = readModule(bytes), callers = module.imports.filter(({ kind }) => kind === 0).map((_, index) => ({ index, count: 0 }));
-  for (const { calls } of module.functions) for (const index of calls) if (index < callers.length) ++callers[index].count;
-  callers.sort((a, b) => b.count - a.count || a.index - b.index);
+  const module = readModule(bytes), imports = module.imports.filter(({ kind }) => kind === 0).map((_, index) => ({ index, callers: 0 }));
+  for (const { calls } of module.functions) for (const index of calls) if (index < imports.length) ++imports[index].callers;
+  imports.sort((a, b) => b.callers - a.callers || a.index - b.index);
   const functions = module.functions.toSorted((a, b) => a.type - b.type || Buffer.compare(a.code, b.code) || a.index - b.index);
-  const order = [...callers, ...functions].map(({ index }, place) => [index, String(place).padStart(6, '0')]);
+  const order = [...imports, ...functions].map(({ index }, place) => [index, String(place).padStart(6, '0')]);
   return withNames(bytes, module, order.sort(([a], [b]) => a - b));
 }
 
@@ -41,7 +42,7 @@ function ofAnySize([kind, type, , ...limits]) {
   return [kind, type, 0, ...limits.slice(0, limits.findIndex((byte) => byte < 0x80) + 1)];
 }
 
-/** Exports by kind and index: numbers that grow by one compress well. */
+/** Exports, sorted by kind and index: indices that grow by one compress well. */
 export const byIndex = (exports) => exports.toSorted((a, b) => a.kind - b.kind || a.index - b.index);
 
 /** The module without custom sections, and with other names of imports and exports; it loses exports without a new name. */

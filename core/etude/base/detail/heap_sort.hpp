@@ -5,8 +5,8 @@
 
 namespace etude {
 
-/// Sorts as std::ranges::sort does, by code that has a third of its size: a page downloads it once for each type. For
-/// lists that are short, or are sorted seldom.
+/// Sorts like std::ranges::sort. Its code has a third of the size, and a page downloads that once for each type. For
+/// lists that are short or seldom sorted.
 template <class Range, class Less = std::ranges::less, class Projection = std::identity>
 void heap_sort(Range& range, Less less = {}, Projection projection = {}) {
   std::ranges::make_heap(range, less, projection);
