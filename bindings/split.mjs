@@ -56,7 +56,6 @@ function splitCode(parts, { chosen, entryPoints }) {
   const isEntryPoint = (part, slot) => entryPointSlots.has(slot) || (part === absent && slot > slots.at(-1)[0]);
   writeFileSync(core, entryPointsOnly(readFileSync(core), parts, isEntryPoint, missing));
   if (parts[absent]) leaveOut(core, entryPointSlots, Object.keys(parts).filter((part) => part !== absent).map(file));
-  else optimize(core, '-Oz');
   for (const each of [core, ...Object.keys(parts).filter((part) => part !== absent).map(file)]) compact(each);
   const pieces = new Map([['core', readFileSync(core)]]);
   rmSync(core);
